@@ -8,7 +8,7 @@ mark: raw buffers and recordings are judged outside.
               {"error", "diagnosis", "warning", "forbidden", "doubt"}. "doubt" says why a build
               failed if the answer may not be at fault
     run       job: {"function", "library", "cases": [...], "groups": [...], "limit", "work",
-              "standstill"}; needs the library
+              "most_work", "standstill"}; needs the library
               writes results/N.json (with a diagnosis in words) and the raw files of case N
     simulate  the same with SimGrid
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
@@ -191,6 +191,7 @@ def _kept(job: dict[str, Any]) -> dict[str, Any]:
         "cases": cases,
         "groups": [tuple(names) for names in job["groups"]],
         "limit": job["limit"],
+        "most_work": job["most_work"],
         "on_result": keep,
         "keep": results,
     }

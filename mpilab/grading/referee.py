@@ -45,6 +45,7 @@ ROOT = kit.ROOT
 # MPI call, in processor time, so that no mark depends on the machine's load. This is checked after
 # STANDSTILL_S without progress (a deadlock is proved by the recordings, independent of time).
 CASE_WORK_S = 1.0
+CASE_MOST_WORK_S = 10.0  # of all its ranks together, also while they make progress
 STANDSTILL_S = 0.5
 CASE_LIMIT_S = 60.0
 # What every command in the sandbox may read: no rubric, reference answer or other submission.
@@ -218,6 +219,7 @@ def _try(
         "groups": groups,
         "limit": CASE_LIMIT_S,
         "work": CASE_WORK_S,
+        "most_work": CASE_MOST_WORK_S,
         "standstill": STANDSTILL_S,
     }
     most = max(case.ranks for case in cases)

@@ -45,6 +45,7 @@ KEPT = HEADER["sample_sites"].shape[0]
 ANSWER_S = 0.25  # a rank on a busy machine may have to wait for its time slice
 TICK_S = 0.005
 STANDSTILL_S = 1.0
+WORK_LOOK_S = 0.5  # between looks at the processor time of a whole case
 # A rank that has not polled for this long is computing.
 POLL_FRESH_S = 0.5
 FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
@@ -296,7 +297,8 @@ class Watch:
     without progress, in seconds, after which the ranks are examined; `limit` is the time for the
     whole case. With `work`, a case without progress is a time-out as soon as its computing ranks
     together have used that many seconds of processor time: unlike `limit`, that does not depend on
-    how busy the machine is.
+    how busy the machine is. With `most_work`, a case is a time-out once all its ranks together have
+    used that many, whether they make progress or not.
     """
 
     def __init__(
@@ -308,9 +310,11 @@ class Watch:
         standstill: float = STANDSTILL_S,
         limit: float = 10.0,
         work: float | None = None,
+        most_work: float | None = None,
     ) -> None:
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
         self.standstill, self.limit, self.work = standstill, limit, work
+        self.most_work, self.work_before, self.work_seen = most_work, -1.0, time.monotonic()
         # (when the ranks last made progress, the processor time of each then, in seconds)
         self.worked: tuple[float, dict[int, float]] = (-1.0, {})
         self.processes: list[int | None] = [None] * ranks
@@ -331,9 +335,29 @@ class Watch:
             hang = self.examine(headers)
             if hang is not None:
                 return hang
-        if time.monotonic() - self.begun >= self.limit:
+        if time.monotonic() - self.begun >= self.limit or self.has_overrun():
             return Hang("time-out", read_states(self.read()))
         return None
+
+    def has_overrun(self) -> bool:
+        """True if the case has used `most_work` seconds of processor time, progress or not.
+
+        The first look, after WORK_LOOK_S, begins the count: short cases are never looked at.
+        """
+        if self.most_work is None or time.monotonic() - self.work_seen < WORK_LOOK_S:
+            return False
+        self.work_seen = time.monotonic()
+        spent = self.spent()
+        if spent is None:
+            return False
+        if self.work_before < 0:
+            self.work_before = spent
+        return spent - self.work_before >= self.most_work
+
+    def spent(self) -> float | None:
+        """The processor time that the ranks have used, in seconds; None if one is not known."""
+        used = self._used()
+        return sum(used.values()) if len(used) == len(self.paths) else None
 
     def clock(self) -> float:
         """The clock that measures `standstill`, in seconds."""
@@ -346,32 +370,37 @@ class Watch:
         stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
         if stuck and not can_progress(ranks):
             return Hang("deadlock", states)
-        if not stuck and self.work is not None and self._has_worked(states):
+        if not stuck and self.work is not None and self._has_worked(states, self.work):
             return Hang("time-out", states)
         return None
 
-    def _has_worked(self, states: Iterable[RankState]) -> bool:
+    def _has_worked(self, states: Iterable[RankState], work: float) -> bool:
         """True if the computing ranks have used `work` seconds of processor time since the last
         progress.
 
         Ranks that wait in MPI do not count: with a core each, they use much processor time, too.
         """
-        if None in self.processes:
-            self.processes = [process_of(path) for path in self.paths]
-        try:
-            used = {
-                rank: sum(psutil.Process(pid).cpu_times()[:2])
-                for rank, pid in enumerate(self.processes)
-                if pid
-            }
-        except psutil.NoSuchProcess:
-            return False  # a rank has just ended; the process that started it will notice
+        used = self._used()
         if self.worked[0] != self.moved:
             self.worked = (self.moved, {})
         before = self.worked[1]
         spent = {rank: now - before.setdefault(rank, now) for rank, now in used.items()}
         computing = [state.rank for state in states if state.state == COMPUTING]
-        return sum(spent.get(rank, 0.0) for rank in computing) >= self.work
+        return sum(spent.get(rank, 0.0) for rank in computing) >= work
+
+    def _used(self) -> dict[int, float]:
+        """{rank: processor time of its process, in seconds}; {} if a rank has just ended, which
+        whoever started it will notice."""
+        if None in self.processes:
+            self.processes = [process_of(path) for path in self.paths]
+        try:
+            return {
+                rank: sum(psutil.Process(pid).cpu_times()[:2])
+                for rank, pid in enumerate(self.processes)
+                if pid
+            }
+        except psutil.NoSuchProcess:
+            return {}
 
     def read(self) -> list[RankRecording | None]:
         """The current recordings; None for a rank that has not begun."""

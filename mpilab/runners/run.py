@@ -39,6 +39,7 @@ from mpilab.runners.result import (
 from mpilab.trace.recording import RankRecording, peek
 
 LOG_BYTES = 1 << 20  # a kernel may print endlessly; the end of a longer log is read
+LEAST_WORK_S = 2.0  # an ordinary case takes far less processor time
 TAIL_LINES = 12  # of a log, as the detail of a Result
 _HARNESS = re.compile(r"^mpilab-harness: (.*)", re.MULTILINE)
 
@@ -316,7 +317,8 @@ def run_in_turn(
                whose groups have all failed are skipped: they would most likely take as long again.
     on_result  is called with each Result, except those of skipped cases
     revised    takes each Result and returns what replaces it
-    limits     those of mpilab.runners.hang.Watch
+    limits     those of mpilab.runners.hang.Watch. After each time-out, `most_work` is halved, down
+               to LEAST_WORK_S, so that many such cases do not add up.
     """
     memberships = [(i,) for i in range(len(cases))] if groups is None else list(groups)
     results: dict[int, Result] = {}
@@ -336,6 +338,9 @@ def run_in_turn(
                     results[number] = result = revised(result)
                     if result.outcome != DONE:
                         failed.update(memberships[number])
+                    most = limits.get("most_work")
+                    if result.outcome == TIME_OUT and most is not None:
+                        limits["most_work"] = max(most / 2, LEAST_WORK_S)
                     if on_result:
                         on_result(result)
             left = [number for number in left if number not in results]

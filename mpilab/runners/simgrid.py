@@ -108,6 +108,7 @@ def simulate(
     groups: Groups | None = None,
     limit: float = 60.0,
     standstill: float = 2.0,
+    most_work: float | None = None,
     on_result: Callable[[Result], object] | None = None,
     keep: str | Path | None = None,
 ) -> list[Result]:
@@ -121,6 +122,7 @@ def simulate(
     groups     for each case the groups that it is in, as in mpilab.runners.mpirun.run_cases.
     limit      seconds of real time per case.
     standstill seconds of processor time without a call, after which the ranks are examined.
+    most_work  seconds of processor time per case (mpilab.runners.run.run_in_turn).
     on_result, keep   as in mpilab.runners.mpirun.run_cases.
 
     A case without a recording that does not end is simulated again with one, so that its Result
@@ -131,6 +133,11 @@ def simulate(
     """
     tool("smpirun")
     cases = list(cases)
+    limits: dict[str, float | None] = {
+        "limit": limit,
+        "standstill": standstill,
+        "most_work": most_work,
+    }
     where = [_where(case, platform, order, seed) for case in cases]
     batches = [
         [number for number, one in enumerate(where) if one == place]
@@ -147,7 +154,7 @@ def simulate(
             recorded = replace(result.case, record=True)
             place = _where(recorded, platform, order, seed)
             run = Simulation(library, function, {0: recorded}, *place, scratch, None)
-            with closing(run.results(limit=limit, standstill=standstill)) as found:
+            with closing(run.results(**limits)) as found:
                 return _again(result, next(found)[1])
 
         return run_in_turn(
@@ -157,8 +164,7 @@ def simulate(
             groups=groups,
             on_result=on_result,
             revised=revised,
-            limit=limit,
-            standstill=standstill,
+            **limits,
         )
 
 
@@ -236,9 +242,12 @@ class SimulationWatch(Watch):
         if now - self.looked < LOOK_S:
             return None
         self.looked = now
-        if now - self.begun >= self.limit:
+        if now - self.begun >= self.limit or self.has_overrun():
             return Hang(TIME_OUT, ())  # Simulation.examined() adds the states
         return super().poll() if self.is_on else None
+
+    def spent(self) -> float:
+        return self.clock()
 
     def clock(self) -> float:
         used = 0.0

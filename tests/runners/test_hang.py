@@ -8,6 +8,7 @@ import pytest
 from c_kernels import build, line_of, run, source_of
 from recordings_made_up import written
 
+from mpilab.cases.case import Case
 from mpilab.runners.hang import (
     BLOCKED,
     COMPUTING,
@@ -21,7 +22,9 @@ from mpilab.runners.hang import (
     never_began,
     read_states,
 )
-from mpilab.runners.result import DEADLOCK, DONE, TIME_OUT
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DEADLOCK, DONE, TIME_OUT, Result
+from mpilab.runners.run import run_in_turn
 from mpilab.trace.recording import (
     ANY,
     COLLECTIVE,
@@ -54,6 +57,10 @@ BODIES = {
     int value = 0;
     if (rank == 0) return MPI_SUCCESS;
     MPI_Recv(&value, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE);""",
+    "talks": """
+    for (int value = 0;; value++)
+        MPI_Sendrecv(&value, 1, MPI_INT, rank, 3, recvbuf, 1, MPI_INT, rank, 3, comm,
+                     MPI_STATUS_IGNORE);""",
     "no_barrier": "if (rank != 1) MPI_Barrier(comm); "
     "else MPI_Recv(recvbuf, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);",
     "other_collective": "if (rank) MPI_Barrier(comm); else "
@@ -216,12 +223,33 @@ def test_work_is_a_limit_in_processor_time(library):
     assert time.monotonic() - begin < 30
 
 
-def run_with_work(library, name, work):
-    from mpilab.cases.case import Case
-    from mpilab.runners.mpirun import run_cases
+def test_calls_without_end_are_limited_in_processor_time(library):
+    result = run_with_work(library, "talks", most_work=1.0)
+    assert result.outcome == TIME_OUT
+    assert {state.call for state in result.hang.states} & {"MPI_Sendrecv"}
 
+
+class EndlessRun:
+    """Stands for a run of cases that all take too long."""
+
+    def __init__(self, cases):
+        self.cases = cases
+
+    def results(self, most_work):
+        for number, case in self.cases.items():
+            yield number, Result(case, TIME_OUT, detail=str(most_work))
+            return
+
+
+def test_the_processor_time_of_a_case_is_halved_after_each_time_out():
+    cases = [Case("barrier", 2, 0, seed=seed) for seed in range(5)]
+    results = run_in_turn(cases, [range(2), range(2, 5)], EndlessRun, most_work=10.0)
+    assert [result.detail for result in results] == ["10.0", "5.0", "2.5", "2.0", "2.0"]
+
+
+def run_with_work(library, name, **limits):
     cases = [Case("allgather", 2, 4)]
-    return run_cases(library, f"allgather_{name}", cases, limit=60.0, work=work)[0]
+    return run_cases(library, f"allgather_{name}", cases, limit=60.0, **limits)[0]
 
 
 def test_who_waits_and_spins_does_not_use_up_the_processor_time_of_who_computes(library):

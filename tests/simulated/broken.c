@@ -54,6 +54,16 @@ MPILAB_BCAST(endless)
     return MPI_Barrier(comm);
 }
 
+/* Progress without end. */
+MPILAB_BCAST(talks)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root;
+    const int rank = rank_of(comm);
+    for (int sent = 0, received = 0;; sent++)
+        MPI_Sendrecv(&sent, 1, MPI_INT, rank, 3, &received, 1, MPI_INT, rank, 3, comm,
+                     MPI_STATUS_IGNORE);
+}
+
 MPILAB_BCAST(buffered)
 {
     (void)root;

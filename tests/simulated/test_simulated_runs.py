@@ -315,6 +315,15 @@ def test_what_cannot_be_simulated_is_told(case, platform, told):
         simulate(kernels(), "bcast_binomial", [case], platform)
 
 
+@pytest.mark.parametrize("record", [True, False])
+def test_calls_without_end_are_limited_in_processor_time(broken, record):
+    library, _ = broken
+    case = Case("bcast", 2, 1, record=record)
+    (result,) = simulate(library, "bcast_talks", [case], most_work=0.5)
+    assert result.outcome == TIME_OUT
+    assert "MPI_Sendrecv" in {state.call for state in result.states}
+
+
 class TooSlowUnlessRecorded:
     """Stands for mpilab.runners.simgrid.Simulation."""
 
