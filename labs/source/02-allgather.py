@@ -126,7 +126,7 @@ show(rounds(schedule("nonblocking_all", 6)))
 # %% [markdown]
 # ## 3. Ring: `ring`
 #
-# Each rank passes on, to its right neighbour, the block that it received last. In round 1 that is
+# Each rank passes on, to its right neighbor, the block that it received last. In round 1 that is
 # its own block.
 #
 # **Predict:** after how many rounds does rank 0 of 8 hold every block? Which block comes last?

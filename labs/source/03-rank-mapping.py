@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Rank mapping: who should be whom
+# # Rank mapping: which rank runs where
 #
 # Lab 03 of the course kit *mpilab*.
 

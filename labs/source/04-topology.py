@@ -824,7 +824,7 @@ for budget in (0, 65536, 8192):
 #
 # | | |
 # |---|---|
-# | `order_by_node(comm, node, leaders, at, first)` | `at[i]`: all ranks, node by node. `first[k]`: where node `k` begins in `at`, and `first[nodes]` is $P$ (on leaders only). Both communicators stand in the order of the ranks |
+# | `order_by_node(comm, node, leaders, at, first)` | `at[i]`: all ranks, node by node. `first[k]`: where node `k` begins in `at`, and `first[nodes]` is $P$ (on leaders only). Both communicators are in the order of the ranks |
 # | `MPI_Pack(from, n, type, packed, bytes, &position, comm)` | puts `n` elements behind what is in `packed` already, without holes |
 # | `MPI_Unpack(packed, bytes, &position, to, n, type, comm)` | takes them out again |
 # | `MPI_PACKED` | the datatype of packed bytes |

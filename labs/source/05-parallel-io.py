@@ -147,8 +147,8 @@ print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 #
 #      h h 0 0 0 1 1 1                   4 x 6 on a grid of 2 x 2
 #          0 0 0 1 1 1
-#          2 2 2 3 3 3                   the part of rank 2 are 6 elements, and they stand in two
-#          2 2 2 3 3 3                   places of the file, 24 bytes each
+#          2 2 2 3 3 3                   the part of rank 2 has 6 elements, in two
+#          2 2 2 3 3 3                   places in the file, 24 bytes each
 # ```
 #
 # In the file, a part is scattered. That is the whole problem.

@@ -33,6 +33,12 @@ CALLING = [
 ]
 # Slots of the sandbox: the tests of two labs may run at the same time.
 FIRST_SLOT = 50
+# Words that read as a translation, and British spelling.
+UNUSUAL = re.compile(
+    r"\b(thrice|nobody|everybody|somebody|for ever|all the same|misspelt"
+    r"|\w*(colour|neighbour|favour)\w*|(minimi|optimi|synchroni)s(e|ed|es|ing))\b",
+    re.IGNORECASE,
+)
 DRAWS = re.compile(r"\bshow\(")
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -83,6 +89,12 @@ def test_the_criteria_of_free_text_stand_above_the_answer_as_in_the_rubric(lab):
         ]
         assert [" ".join(each.split()).rstrip(";.") for each in listed] == wanted
         assert len(wanted) > 1
+
+
+@each_lab
+def test_the_prose_uses_the_terms_and_the_spelling_of_the_field(lab):
+    prose = [cell.source for cell in lab.blank.cells if cell.cell_type == "markdown"]
+    assert [match[0] for text in prose for match in UNUSUAL.finditer(text)] == []
 
 
 @each_lab
