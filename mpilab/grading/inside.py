@@ -20,20 +20,25 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mpilab.cases.case import Case
-from mpilab.diagnosis import compiler, diagnose
 from mpilab.errors import BuildError, BuildTimeOut, NotOffered
-from mpilab.kernels import jail
-from mpilab.kernels.build import Built, build
-from mpilab.kernels.simgrid import build as build_for_simulation
-from mpilab.kernels.symbols import calls_not_allowed, defined, forbidden, used
-from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DONE, ERROR, SKIPPED
-from mpilab.runners.simgrid import simulate
 from mpilab.util import faults
+from mpilab.util.door import LatePackage
 from mpilab.util.processes import hide_memory
+
+if TYPE_CHECKING:
+    import mpilab.cases.case
+    import mpilab.diagnosis.compiler
+    import mpilab.kernels.build
+    import mpilab.kernels.jail
+    import mpilab.kernels.simgrid
+    import mpilab.kernels.symbols
+    import mpilab.runners.mpirun
+    import mpilab.runners.result
+    import mpilab.runners.simgrid
+else:  # an answer takes three starts of this program, each of which imports only what it needs
+    mpilab = LatePackage("mpilab")
 
 WORK = Path()
 
@@ -66,9 +71,10 @@ def compile_answer(job: dict[str, Any]) -> None:
         "doubt": "",
     }
     try:
-        built = build(job["source"], WORK)
-        warned = compiler.diagnose_warnings(built.warnings, job["source"])
-        said["warning"] = warned and warned.to_json()
+        built = mpilab.kernels.build.build(job["source"], WORK)
+        if built.warnings:
+            warned = mpilab.diagnosis.compiler.diagnose_warnings(built.warnings, job["source"])
+            said["warning"] = warned and warned.to_json()
         said["forbidden"] = _forbidden(job, built)
         for form in job["forms"]:
             if form != "real" and not said["forbidden"] and not said["doubt"]:
@@ -78,21 +84,23 @@ def compile_answer(job: dict[str, Any]) -> None:
         said["doubt"] = str(error)
     except BuildError as error:
         said["error"] = str(error)
-        said["diagnosis"] = compiler.diagnose_build(error, job["source"]).to_json()
+        said["diagnosis"] = mpilab.diagnosis.compiler.diagnose_build(error, job["source"]).to_json()
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
-def _forbidden(job: dict[str, Any], built: Built, simulated: bool = False) -> list[str]:
+def _forbidden(
+    job: dict[str, Any], built: "mpilab.kernels.build.Built", simulated: bool = False
+) -> list[str]:
     """What speaks against running an answer, as sentences.
 
     Where a jailed form decides, this only has to find the calls that the exercise does not allow:
     the jail offers nothing else.
     """
-    function, allowed = job["function"], job["allowed"]
+    function, allowed, symbols = job["function"], job["allowed"], mpilab.kernels.symbols
     if job["check_symbols"] and not any("jailed" in form for form in job["forms"]):
-        return forbidden(built.object, function, allowed, simulated=simulated)
-    reasons = calls_not_allowed(used(built.object), allowed)
-    if function not in defined(built.object):
+        return symbols.forbidden(built.object, function, allowed, simulated=simulated)
+    reasons = symbols.calls_not_allowed(symbols.used(built.object), allowed)
+    if function not in symbols.defined(built.object):
         reasons.append(f"it does not define the function {function}")
     return reasons
 
@@ -103,7 +111,7 @@ def _for_simulation(job: dict[str, Any]) -> dict[str, Any]:
     The source may compile differently for the simulation, so its symbols are checked again.
     """
     try:
-        built = build_for_simulation(job["source"], WORK, stem="simulated", made=True)
+        built = mpilab.kernels.simgrid.build(job["source"], WORK, stem="simulated", made=True)
     except BuildError as error:
         return {"doubt": f"for the simulation: {error}"}
     return {"forbidden": _forbidden(job, built, simulated=True)}
@@ -114,7 +122,7 @@ def _in_jail(job: dict[str, Any], form: str) -> dict[str, Any]:
     source = WORK.resolve() / f"{form}.c"
     source.write_text(f'#line 1 "cell"\n{job["source"]}\n', encoding="utf-8")
     try:
-        jail.build_kernel(
+        mpilab.kernels.jail.build_kernel(
             [source],
             job["function"],
             job["collective"],
@@ -132,7 +140,7 @@ def _in_jail(job: dict[str, Any], form: str) -> dict[str, Any]:
 def run_answer(job: dict[str, Any]) -> None:
     """Run the cases with mpirun, and keep the files of each."""
     hide_memory()
-    run_cases(
+    mpilab.runners.mpirun.run_cases(
         WORK.resolve() / job["library"],
         job["function"],
         standstill=job["standstill"],
@@ -145,7 +153,7 @@ def run_answer(job: dict[str, Any]) -> None:
 def simulate_answer(job: dict[str, Any]) -> None:
     """Simulate the cases, and keep the files of each."""
     hide_memory()
-    simulate(
+    mpilab.runners.simgrid.simulate(
         WORK.resolve() / job["library"],
         job["function"],
         standstill=job["standstill"],
@@ -155,7 +163,8 @@ def simulate_answer(job: dict[str, Any]) -> None:
 
 def _kept(job: dict[str, Any]) -> dict[str, Any]:
     """The options of a run that keeps the files of each case in results/."""
-    cases = [Case(**case) for case in job["cases"]]
+    outcomes = mpilab.runners.result
+    cases = [mpilab.cases.case.Case(**case) for case in job["cases"]]
     numbers = {case: number for number, case in enumerate(cases)}
     results = WORK / "results"
     results.mkdir()
@@ -163,14 +172,14 @@ def _kept(job: dict[str, Any]) -> dict[str, Any]:
 
     def explained(result: Any) -> dict[str, Any] | None:
         """The diagnosis in words; only here are the library and its line numbers available."""
-        quiet = result.outcome == DONE and not any(
+        quiet = result.outcome == outcomes.DONE and not any(
             len(rank.errors) or len(rank.leaked) for rank in result.ranks
         )
         # Wrong buffers are explained outside, where they are compared.
-        if quiet or result.outcome in (SKIPPED, ERROR):
+        if quiet or result.outcome in (outcomes.SKIPPED, outcomes.ERROR):
             return None
         try:
-            diagnosis = diagnose(result)
+            diagnosis = mpilab.diagnosis.diagnose(result)
         except Exception as error:  # the explanation is optional; the verdict is found outside
             faults.record(error, "explaining a run in the sandbox")
             return None

@@ -67,7 +67,8 @@ def run_inside(
         faults.TOLD: "1",
         **openmpi.settings(ranks),
     }
-    command = ["-m", "mpilab.grading.inside", verb]
+    # -P: no module is taken from the work directory, where an answer may write.
+    command = ["-P", "-m", "mpilab.grading.inside", verb]
     options["collect"] = [*options.get("collect", ()), LOGS]
     outcome = run_job(sandbox, command, job, environment=environment, **options)
     logs = sorted(name for name in outcome.files if fnmatch.fnmatch(name, LOGS))

@@ -6,6 +6,7 @@ import pytest
 
 from mpilab.errors import BuildError, BuildTimeOut
 from mpilab.grading import inside
+from mpilab.kernels import build
 
 JOB = {"function": "allgather_x", "allowed": [], "source": "int x;", "simulated": False}
 
@@ -23,7 +24,7 @@ def test_a_compiler_that_has_no_time_is_a_doubt_and_one_that_refuses_an_error(
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(inside, "build", fails)
+    monkeypatch.setattr(build, "build", fails)
     monkeypatch.setattr(inside, "WORK", tmp_path)
     inside.compile_answer(JOB)
     said = json.loads((tmp_path / "compiled.json").read_text())
