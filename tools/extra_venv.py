@@ -38,7 +38,7 @@ def main(make):
             raise Problem(
                 f"{program} ended with {error.returncode}",
                 str(ROOT / "build"),
-                f"read the words of {program} above; then give the same command again",
+                f"read the output of {program} above; then run the same command again",
             ) from error
 
     sys.exit(run(Path(sys.argv[0]).stem, printed))

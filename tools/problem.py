@@ -50,7 +50,7 @@ def _unexpected(error):
     details = f"the log file {log}" if log else "this message; the log could not be written"
     if isinstance(error, OSError) and error.strerror:
         what = f"{error.filename or 'a file'}: {error.strerror}"
-        remedy = "mend that, and give the same command again. Details are in"
+        remedy = "fix that, and run the same command again. Details are in"
     else:
         what = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
         remedy = "this is a bug in mpilab, not in what you typed. Please report it, with"

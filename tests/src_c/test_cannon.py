@@ -170,7 +170,7 @@ WRONG = {
     "text": (A.with_suffix(".txt").read_bytes(), "is a text file; it takes a binary one here: mpi"),
     "text without sizes": (b"16 rows\n", ":1: not the numbers of rows and columns of a matrix"),
     "short row": (b"16 16\n" + LINE + b"3 4\n", ":3: a row of 2 numbers, in a matrix of 16 co"),
-    "long row": (b"16 16\n0 " + LINE, ":2: a row of 17 numbers, in a matrix of 16 columns; mend"),
+    "long row": (b"16 16\n0 " + LINE, ":2: a row of 17 numbers, in a matrix of 16 columns; fix"),
     "a word": (b"16 16\n1 two\n", ":2: 'two' in column 2 is not a number; write e.g. 1.5"),
     "long word": (
         b"16 16\n1." + 500 * b"0" + b"x 1\n",
@@ -179,7 +179,7 @@ WRONG = {
     "hexadecimal word": (b"16 16\n1 0x10\n", ":2: '0x10' in column 2 is not a number; write e.g."),
     "C's word": (b"16 16\nnan(123) 1\n", r":2: 'nan\(123\)' in column 1 is not a number; write"),
     "few rows": (b"16 16\n" + 9 * LINE, ":11: the file ends after 9 of 16 rows; it is truncated"),
-    "many rows": (b"16 16\n" + 16 * LINE + b"\n3 4\n", ":19: '3' stands behind the last of 16 r"),
+    "many rows": (b"16 16\n" + 16 * LINE + b"\n3 4\n", ":19: '3' follows the last of 16 r"),
     "other inner size": (headed(8, 32), r"as many as the rows of the second \("),
 }
 

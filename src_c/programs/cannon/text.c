@@ -87,7 +87,7 @@ static void read_row(const char *path, FILE *file, long line, int columns, doubl
     }
     if (numbers != columns)
         mpilab_problem(problem,
-                       "%s:%ld: a row of %ld numbers, in a matrix of %d columns; mend the line, or "
+                       "%s:%ld: a row of %ld numbers, in a matrix of %d columns; fix the line, or "
                        "the first one",
                        path, line, numbers, columns);
     getc(file);
@@ -111,7 +111,7 @@ void read_text_elements(const char *path, FILE *file, const int header[2], doubl
     for (long line = header[0] + 2L; problem[0] == '\0' && !feof(file); line++) {
         if (read_word(file, word) > 0)
             mpilab_problem(problem,
-                           "%s:%ld: '%.*s' stands behind the last of %d rows; remove it, or mend "
+                           "%s:%ld: '%.*s' follows the last of %d rows; remove it, or fix "
                            "the first line",
                            path, line, SHOWN, word, header[0]);
         getc(file);
