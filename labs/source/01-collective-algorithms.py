@@ -722,7 +722,8 @@ Markdown("\n".join(lines))
 #        --mca coll_tuned_bcast_algorithm 3 osu_bcast
 # ```
 #
-# These are the numbers that this Open MPI knows, read from `ompi_info`:
+# These are the numbers that this Open MPI knows. In a terminal, `ompi_info --param coll tuned --level 9`
+# lists them, with every other parameter of the component:
 
 # %%
 lines = ["| collective | algorithms |", "|---|---|"]

@@ -196,6 +196,10 @@ show(cannon_steps(3))
 # no process holds more than its own blocks. (The program is in `src_c/programs/cannon/`: `stage_1.c`,
 # `stage_2.c`, `stage_3.c`.)
 #
+# Would non-blocking collectives help in stage 2? The authors decided against them, for want of a
+# potential gain. A non-blocking call saves time only if a rank has something else to do meanwhile, and
+# here it has nothing to multiply before its blocks have arrived.
+#
 # There is one more difference. The students began with *text* files, in which rank 0 had to convert
 # every number from digits to a double. A text file can't be read through a view, because the position
 # of a row is unknown until all rows before it have been read. So they first made binary files for stage
