@@ -20,25 +20,15 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpilab.errors import BuildError, BuildTimeOut, NotOffered
 from mpilab.util import faults
 from mpilab.util.door import LatePackage
 from mpilab.util.processes import hide_memory
 
-if TYPE_CHECKING:
-    import mpilab.cases.case
-    import mpilab.diagnosis.compiler
-    import mpilab.kernels.build
-    import mpilab.kernels.jail
-    import mpilab.kernels.simgrid
-    import mpilab.kernels.symbols
-    import mpilab.runners.mpirun
-    import mpilab.runners.result
-    import mpilab.runners.simgrid
-else:  # an answer takes three starts of this program, each of which imports only what it needs
-    mpilab = LatePackage("mpilab")
+# An answer takes three starts of this program, each of which imports only what it needs.
+mpilab: Any = LatePackage("mpilab")
 
 WORK = Path()
 
@@ -88,9 +78,7 @@ def compile_answer(job: dict[str, Any]) -> None:
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
-def _forbidden(
-    job: dict[str, Any], built: "mpilab.kernels.build.Built", simulated: bool = False
-) -> list[str]:
+def _forbidden(job: dict[str, Any], built: Any, simulated: bool = False) -> list[str]:
     """What speaks against running an answer, as sentences.
 
     Where a jailed form decides, this only has to find the calls that the exercise does not allow:
