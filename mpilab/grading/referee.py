@@ -411,7 +411,8 @@ class Referee:
         """The verdict of all witnesses; the first one runs the kernel in `form`."""
         first = found = third = None
         if form != REAL:
-            planned = agreement.to_simulate if form in _OF_SIMULATION else judge.plan
+            is_simulated = form in _OF_SIMULATION
+            planned = agreement.to_simulate if is_simulated else agreement.to_isolate
             first = run(self.sandbox, exercise, compiled, planned(exercise), form)
             found = agreement.Witness(first.results, isolated=form in _OF_JAIL)
             if found.cannot:

@@ -30,6 +30,7 @@ from mpilab.errors import Ungradable
 from mpilab.judging import judge
 from mpilab.judging.judge import Plan, Wrong
 from mpilab.judging.rubric import KERNEL, Exercise, Item
+from mpilab.judging.transfers import differing_calls, is_examined, other_data
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.kernels.simgrid import kernels
 from mpilab.runners import simgrid
@@ -89,8 +90,45 @@ def to_simulate(exercise: Exercise, *, alone: bool = False) -> Plan:
     for item in exercise.items:
         cases = item.simulated if alone else (*item.cases, *item.simulated)
         timings = map(timed, item.simulated) if item.than else ()
-        pairs += [(case, item.id) for case in (*cases, *timings)]
+        again = () if alone else map(other_data, _examined(item))
+        pairs += [(case, item.id) for case in (*cases, *timings, *again)]
     return judge.each_once(pairs)
+
+
+def to_isolate(exercise: Exercise) -> Plan:
+    """As `to_simulate`, for a first witness that runs on Open MPI in the jail."""
+    return judge.each_once(
+        (case, item.id)
+        for item in exercise.items
+        for case in (*item.cases, *map(other_data, _examined(item)))
+    )
+
+
+def _examined(item: Item) -> list[Case]:
+    """The case of an item that the first witness runs again with other data, if any.
+
+    The rubric's seed chooses it. An item that only asks for right results has none: useless
+    messages would gain nothing there.
+    """
+    if not item.than and all(what == "leaks" for what, _ in item.counted):
+        return []
+    cases = item.simulated if item.than else (*item.cases, *item.simulated)
+    chosen = min(filter(is_examined, cases), key=lambda case: case.seed, default=None)
+    if chosen is None:
+        return []
+    return [timed(chosen) if item.than else chosen]
+
+
+def _data_in_calls(item: Item, found: "Witness") -> str:
+    """Why the calls of an item's right kernel could carry data without messages; "" if not."""
+    for case in _examined(item):
+        first, second = found.of(case), found.of(other_data(case))
+        about = f"With {case.describe()}"
+        if not first.recording or not second.recording:
+            return f"{about}: it was not right with other data, too ({second.outcome})"
+        if said := differing_calls(first.recording, second.recording):
+            return f"{about}: {said}"
+    return ""
 
 
 def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
@@ -347,7 +385,10 @@ def _item(
         doubts.append("the case that failed was not tried on Open MPI")
     if differing or doubts:
         return _verdict(item, UNGRADABLE, differing or doubts[0])
-    return _slow(exercise, item, found) or _verdict(item, PASS)
+    slow = _slow(exercise, item, found)
+    if slow is None and can_be_simulated(exercise) and (said := _data_in_calls(item, found)):
+        return _verdict(item, UNGRADABLE, said)
+    return slow or _verdict(item, PASS)
 
 
 def _is_proved(wrong: Wrong) -> bool:

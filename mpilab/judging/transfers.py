@@ -9,12 +9,29 @@ it. A reduction combines data, but its result is as long as one contribution.
 A recording below these bounds is incomplete: the data took a path that is not recorded, or the
 recording was changed. It proves nothing about the answer, and nothing can be counted in it.
 
-Other ways to carry data do not help: colors and keys of MPI_Comm_split, tags, lengths of messages,
-attributes and names do not replace the messages that the bounds require. Only the number of
-communicators that a call creates is limited, because each rank may choose their colors and keys.
+What carries data without being a message does not replace messages: the bounds must be met in any
+event. But with it, useless messages could imitate an algorithm, or take less simulated time, while
+the data goes another way. There are these ways:
+
+    tag, length, number and order of messages, empty ones too; what a probe tells of them
+    color, key and group of a new communicator (who is in it, in which order)
+
+All of them are in the recording, and what a kernel does with them follows from the arguments of the
+call alone, not from what is in its buffers. So one case of each item that counts messages or takes
+times is run twice by the first witness, with different data: the calls must be the same
+(`differing_calls`). Which case it is follows from the rubric's seed, so a kernel cannot know when
+to behave. In addition, the number of communicators that a call may create is limited, in every run.
+
+Attributes, names and info objects stay on their rank. Statuses only repeat what a message carried.
+Two ways remain. A rank can delay a message, and its receiver can take the time; but what is counted
+are the messages, and time spent waiting is part of the time that is compared. And a message can
+carry other data than its algorithm sends; but then the chain of messages must still bring
+everything to every rank in as few messages, rounds and bytes as are counted, which is what the item
+asks for.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +46,9 @@ from mpilab.trace.recording import (
     COLLECTIVE,
     NONE,
     RECEIVES,
+    SENDS,
     UNKNOWN_REQUEST,
+    RankRecording,
     Recording,
     joined,
     operations,
@@ -135,6 +154,50 @@ def shortfall(case: Case, recording: Recording) -> str:
             f"from rank {source} to rank {dest}"
         )
     return _too_many_communicators(recording)
+
+
+# What a call says without its data; its times are left out.
+_SAID = ("operation", "communicator", "peer", "tag", "bytes", "members", "offset")
+
+
+def is_examined(case: Case) -> bool:
+    """Whether the calls of a case could carry data in another way than in messages."""
+    return bool(need(case).received.any())
+
+
+def other_data(case: Case) -> Case:
+    """The same case with other data in its buffers."""
+    return replace(case, seed=case.seed ^ 0x5A5A5A5A)
+
+
+def differing_calls(first: Recording, second: Recording) -> str:
+    """How the calls depend on the data, from the recordings of a case and of `other_data` of it.
+
+    A clause such as 'the tags, lengths or communicators of rank 2 depend on the data'; "" if they
+    do not.
+    """
+    for one, other in zip(first.ranks, second.ranks, strict=True):
+        if not np.array_equal(_said(one), _said(other)):
+            return (
+                f"the tags, lengths, number or communicators of the messages of rank {one.rank} "
+                "depend on the data, and could carry it"
+            )
+    return ""
+
+
+def _said(rank: RankRecording) -> NDArray[np.int64]:
+    """What the calls of a rank say to others without their data: rows of int64.
+
+    Those to one rank are in their order, in which they also arrive. Wherever a receive takes its
+    message from, it tells nobody anything.
+    """
+    made = [number for number, name in operations().items() if name in MAKES_COMMUNICATOR]
+    records = rank.records
+    chosen = records["flags"] & (SENDS | COLLECTIVE) != 0
+    chosen |= np.isin(records["operation"], made)
+    columns = [records[name][chosen].astype(np.int64) for name in _SAID]
+    rows: NDArray[np.int64] = np.stack(columns, axis=1)
+    return rows[np.argsort(rows[:, _SAID.index("peer")], kind="stable")]
 
 
 def _too_many_communicators(recording: Recording) -> str:

@@ -11,7 +11,13 @@ from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.cases.output import compare
 from mpilab.judging import agreement, judge, rubric
 from mpilab.judging.rubric import Item
-from mpilab.judging.transfers import need, shortfall
+from mpilab.judging.transfers import (
+    differing_calls,
+    is_examined,
+    need,
+    other_data,
+    shortfall,
+)
 from mpilab.judging.verdict import PASS, UNGRADABLE
 from mpilab.kernels import build, simgrid
 from mpilab.kernels.simgrid import kernels
@@ -149,6 +155,83 @@ def test_communicators_whose_keys_could_carry_the_data_are_limited(tmp_path):
     )
 
 
+# Right, and as few bytes between ranks as the ring's: each message has the right length, but
+# nothing in it; the data is in the tags of empty messages, or in the order of the ranks of
+# communicators.
+IN_TAGS = """
+    const int bytes = recvcount * (int)sizeof(int), right = (rank + 1) % size;
+    const int left = (rank + size - 1) % size;
+    static char nothing[2][1 << 12];
+    unsigned char *const all = recvbuf;
+    memcpy(all + rank * bytes, sendbuf, (size_t)bytes);
+    for (int round = 1; round < size; round++) {
+        const int mine = (rank - round + 1 + size) % size, other = (rank - round + size) % size;
+        MPI_Sendrecv(nothing[0], bytes, MPI_BYTE, right, 0, nothing[1], bytes, MPI_BYTE, left, 0,
+                     comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < bytes; i++) {
+            MPI_Status status;
+            MPI_Sendrecv(NULL, 0, MPI_BYTE, right, all[mine * bytes + i], NULL, 0, MPI_BYTE, left,
+                         MPI_ANY_TAG, comm, &status);
+            all[other * bytes + i] = (unsigned char)status.MPI_TAG;
+        }
+    }
+"""
+# The same messages for any data: their order tells it.
+IN_ORDER = (
+    IN_TAGS.partition("        for (int i")[0]
+    + """
+        for (int i = 0; i < 8 * bytes; i++) {
+            MPI_Status status, late;
+            const int first = all[mine * bytes + i / 8] >> i % 8 & 1;
+            MPI_Sendrecv(NULL, 0, MPI_BYTE, right, first, NULL, 0, MPI_BYTE, left, MPI_ANY_TAG,
+                         comm, &status);
+            MPI_Sendrecv(NULL, 0, MPI_BYTE, right, !first, NULL, 0, MPI_BYTE, left, MPI_ANY_TAG,
+                         comm, &late);
+            all[other * bytes + i / 8] &= (unsigned char)~(1 << i % 8);
+            all[other * bytes + i / 8] |= (unsigned char)(status.MPI_TAG << i % 8);
+        }
+    }
+"""
+)
+IN_KEYS = """
+    const int bytes = recvcount * (int)sizeof(int), other = 1 - rank;
+    static char nothing[2][1 << 12];
+    unsigned char *const all = recvbuf;
+    memset(all, 0, (size_t)(2 * bytes));
+    memcpy(all + rank * bytes, sendbuf, (size_t)bytes);
+    MPI_Sendrecv(nothing[0], bytes, MPI_BYTE, other, 0, nothing[1], bytes, MPI_BYTE, other, 0,
+                 comm, MPI_STATUS_IGNORE);
+    for (int bit = 0; bit < 16 * bytes; bit++) {
+        MPI_Comm ordered;
+        const int from = bit & 1, at = from * bytes + bit / 16;
+        int place;
+        MPI_Comm_split(comm, 0, rank == from ? 2 * (all[at] >> bit / 2 % 8 & 1) : 1, &ordered);
+        MPI_Comm_rank(ordered, &place);
+        MPI_Comm_free(&ordered);
+        if (rank != from)
+            all[at] |= (unsigned char)((place == 0) << bit / 2 % 8);
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "ranks", "count"), [(IN_TAGS, 4, 3), (IN_ORDER, 3, 2), (IN_KEYS, 2, 1)]
+)
+def test_useless_messages_beside_data_in_tags_or_keys_are_noticed(body, ranks, count, tmp_path):
+    built = simgrid.build(source_of({"x": body}), tmp_path)
+    case = Case("allgather", ranks, count)
+    assert is_examined(case)
+    both = simulate(built.library, "allgather_x", [case, other_data(case)])
+    for result in both:
+        assert result.outcome == "done" and not compare(result.case, result.outputs), result
+        assert shortfall(result.case, result.recording) == ""
+    said = differing_calls(*[result.recording for result in both])
+    assert said == (
+        "the tags, lengths, number or communicators of the messages of rank 0 depend on the data, "
+        "and could carry it"
+    )
+
+
 @pytest.mark.parametrize(
     ("case", "received", "sent"),
     [
@@ -203,6 +286,11 @@ KERNELS = [
 def test_every_kernel_of_the_kit_sends_what_its_data_need(kernel):
     cases = list(cases_of(kernel.partition("_")[0]))
     placed = [replace(case, platform="groups-2x2x4 rr") for case in cases if case.ranks == 16]
-    for result in simulate(kernels(), kernel, cases + placed):
+    again = {other_data(case): case for case in placed[-4:] if is_examined(case)}
+    found = {}
+    for result in simulate(kernels(), kernel, [*cases, *placed, *again]):
         assert result.outcome == "done" and not compare(result.case, result.outputs)
         assert not shortfall(result.case, result.recording), result.case.describe()
+        found[result.case] = result.recording
+    for other, case in again.items():
+        assert not differing_calls(found[case], found[other]), case.describe()

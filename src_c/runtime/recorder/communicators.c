@@ -245,11 +245,13 @@ int communicator_member(const struct members *entry, int rank)
     return translated == MPI_UNDEFINED ? MPILAB_NOBODY : translated;
 }
 
-void communicator_born(MPI_Comm comm, const struct mpilab_record *record)
+void communicator_born(MPI_Comm comm, struct mpilab_record *record)
 {
     struct members *entry = lookup(comm);
-    if (entry != NULL)
-        entry->birth = record_index(record);
+    if (entry == NULL)
+        return;
+    entry->birth = record_index(record);
+    record->offset = entry->number;
 }
 
 void communicators_mark_leaks(void)

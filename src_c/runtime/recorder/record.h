@@ -66,7 +66,8 @@ struct mpilab_record {
     int64_t offset;   /* byte of the file at which the transfer begins, a view begins, or a seek
                          ends; MPILAB_NONE if that is unknown, or the call is none of these (a
                          shared file pointer depends on other ranks); for an offset
-                         below 0, the number that was given */
+                         below 0, the number that was given; of a call that makes a communicator,
+                         the number of the new one */
 };
 
 struct mpilab_header {

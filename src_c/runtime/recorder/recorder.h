@@ -88,7 +88,7 @@ struct members *communicator_hold(MPI_Comm comm);
 void communicator_release(struct members *members);
 int communicator_member(const struct members *members, int rank);
 /* `comm` was made by the call of this record: it leaks unless it is freed. */
-void communicator_born(MPI_Comm comm, const struct mpilab_record *record);
+void communicator_born(MPI_Comm comm, struct mpilab_record *record);
 void communicators_mark_leaks(void);
 /* The number that the next communicator of these ranks would get if only those of this `kind` (not
  * 0) counted: each kind has a separate sequence of numbers. Also sets `size`. 0 if unknown. */
