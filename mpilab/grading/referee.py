@@ -54,9 +54,9 @@ READABLE = (
     build.INCLUDE,
     ROOT / "src_c" / "runtime" / "recorder" / "record.h",
 )
-# A compiler that never ends reaches this processor time limit before the wall time limit in
+# A compiler that never ends reaches a processor time limit before the wall time limit in
 # mpilab.kernels.build, which may also be reached because the machine is busy.
-COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=30)
+COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=15, total_cpu_seconds=25)
 RUN_LIMITS = Limits(
     wall_seconds=240,
     output_bytes=128 << 20,
@@ -66,6 +66,8 @@ RUN_LIMITS = Limits(
 )
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
+# What comes out of a sandbox as JSON is parsed up to here; honest files have a hundredth of this.
+MOST_JSON_BYTES, MOST_JSON_VALUES = 8 << 20, 250_000
 # The forms in which an answer is built, and the files of each; the first one is the library.
 REAL, SIMULATED, JAILED, JAILED_SIMULATED = "real", "simulated", "jailed", "jailed-simulated"
 FILES = {
@@ -84,7 +86,7 @@ CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
 
 # Processor time decides, so no mark depends on the machine's load. Wall time stops answers that
 # sleep.
-CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
+CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15, total_cpu_seconds=25)
 
 
 # Cases, and the groups of their indices that one job runs together.
@@ -273,10 +275,21 @@ def read_diagnosis(said: Any) -> Diagnosis:
         raise Ungradable("a diagnosis came out of the sandbox incomplete", error) from None
 
 
+def parse(data: bytes) -> Any:
+    """JSON that came out of a sandbox; ValueError if it is none, or would need much memory.
+
+    A megabyte of empty lists becomes 30 MB of objects.
+    """
+    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if len(data) > MOST_JSON_BYTES or values > MOST_JSON_VALUES:
+        raise ValueError(f"{len(data)} bytes of JSON with about {values} values")
+    return json.loads(data)
+
+
 def read_json(outcome: Outcome, name: str, doing: str) -> Any:
     """A JSON file that came out of the sandbox; Ungradable if it is missing or incomplete."""
     try:
-        return json.loads(outcome.files[name])
+        return parse(outcome.files[name])
     except (KeyError, ValueError, RecursionError):
         said = outcome.stderr.decode(errors="replace").strip()[-500:]
         why = f"no answer from the sandbox while {doing}"
@@ -290,7 +303,7 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
     if f"{number}.json" not in left:
         return Result(case, SKIPPED)
     try:
-        said = json.loads(left[f"{number}.json"])
+        said = parse(left[f"{number}.json"])
         outcome = said["outcome"]
         states = tuple(
             RankState(**{**state, "waits_for": tuple(state["waits_for"])})
@@ -300,7 +313,7 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
         detail, crashed = said["detail"], tuple(said["crashed"] or ())
         names = [f"{number}.{rank}.rec" for rank in range(case.ranks if case.record else 0)]
         recordings = [_recording(left, name) for name in names]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Ungradable("a result came out of the sandbox incomplete", error) from None
     result = Result(
         case, outcome, detail=detail, states=states, ranks=recordings, diagnosis=diagnosis

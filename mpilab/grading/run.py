@@ -45,6 +45,7 @@ class Limits:
     memory         bytes of all processes together, including files in the sandbox
     processes      processes and threads at once (a 4-rank ipyparallel cluster has 118)
     cpu_seconds    processor time of each process
+    total_cpu_seconds   of all processes together, checked every second; None: not checked
     wall_seconds   from the start; afterwards, the work directory is still collected
     file_bytes     size of each file
     disk_bytes     size of the work directory, and of /tmp
@@ -56,6 +57,7 @@ class Limits:
     memory: int = 2048 * MIB
     processes: int = 256
     cpu_seconds: int = 120
+    total_cpu_seconds: float | None = None
     wall_seconds: float = 180
     file_bytes: int = 64 * MIB
     disk_bytes: int = 256 * MIB

@@ -301,6 +301,7 @@ class Sandbox:
                 "processes": limits.processes,
                 "seconds": limits.wall_seconds + GRACE_SECONDS,
                 "watch": True,
+                "total": limits.total_cpu_seconds,
                 **dict.fromkeys(("cgroup", "uid", "stage", "scratch")),
                 "readable": places,
             }

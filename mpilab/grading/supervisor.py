@@ -32,6 +32,9 @@ ARCHIVE_FD = 3
 
 # Without a control group, memory is sampled this often, and the machine keeps this much free.
 SAMPLE_SECONDS = 0.05
+# How often the processor time of all processes is added up; one look costs some milliseconds.
+LOOK_SECONDS = 1.0
+TICKS = os.sysconf("SC_CLK_TCK")
 FLOOR_BYTES = 256 << 20
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -216,10 +219,10 @@ def hold(job: dict) -> dict:
 
     job: command (argv), environment, grader (pid of our parent), leash (a pipe that the grader
     closes to cancel the run), status (the pipe for the report), archive (the pipe for the files
-    that come back), seconds (wall time), cgroup ("v1", "v2" or None), memory (bytes), processes
-    (tasks), watch (sample memory ourselves), uid (to switch to, or None), stage (folder, or None),
-    readable (paths to mount at stage/0, stage/1, …), scratch (folder in which to create a private
-    work folder for the command, or None).
+    that come back), seconds (wall time), total (seconds of processor time of all, or None), cgroup
+    ("v1", "v2" or None), memory (bytes), processes (tasks), watch (sample memory ourselves), uid
+    (to switch to, or None), stage (folder, or None), readable (paths to mount at stage/0, stage/1,
+    …), scratch (folder in which to create a private work folder for the command, or None).
     """
     grader = os.pidfd_open(job["grader"])
     if os.getppid() != job["grader"]:
@@ -240,7 +243,8 @@ def hold(job: dict) -> dict:
         began = time.monotonic()
         child = start(job, group, home)
         memory = job["memory"] if job["watch"] else None
-        reason = watch(child, grader, job["leash"], began + job["seconds"], memory)
+        deadline = began + job["seconds"]
+        reason = watch(child, grader, job["leash"], deadline, memory, job["total"])
     finally:
         statuses = end_descendants()
         seconds = time.monotonic() - began
@@ -331,21 +335,27 @@ def stage(paths: list[str], folder: str) -> None:
         os.close(descriptor)
 
 
-def watch(child: int, grader: int, leash: int, deadline: float, memory: int | None) -> str:
+def watch(
+    child: int, grader: int, leash: int, deadline: float, memory: int | None, total: float | None
+) -> str:
     """Wait until `child` ends or must be killed; returns the reason, '' if it ended by itself.
 
     child, grader   a pid and a pidfd;  leash  a pipe that is closed to cancel the run
     deadline        on the clock of time.monotonic
     memory          resident bytes allowed for all descendants together; None: not checked
+    total           seconds of processor time of all descendants together; None: not checked
     """
     ended = os.pidfd_open(child)
     poller = select.poll()
     for descriptor in (ended, grader, leash):
         poller.register(descriptor, select.POLLIN)
+    looked = time.monotonic()
     while True:
         pause = deadline - time.monotonic()
         if pause <= 0:
             return "wall time"
+        if total is not None:
+            pause = min(pause, LOOK_SECONDS)
         if memory is not None:
             pause = min(pause, SAMPLE_SECONDS)
         ready = {descriptor for descriptor, _ in poller.poll(int(pause * 1000) + 1)}
@@ -353,8 +363,12 @@ def watch(child: int, grader: int, leash: int, deadline: float, memory: int | No
             return ""
         if ready:
             return "canceled"
+        if total is not None and time.monotonic() - looked >= LOOK_SECONDS:
+            looked = time.monotonic()
+            if sum(used for _, _, _, used in descendants().values()) > total:
+                return "processor time"
         if memory is not None:
-            if sum(resident for _, _, resident in descendants().values()) > memory:
+            if sum(resident for _, _, resident, _ in descendants().values()) > memory:
                 return "memory"
             if _available_memory() < FLOOR_BYTES:
                 return "host memory"
@@ -371,9 +385,9 @@ def end_descendants() -> dict[int, int]:
         dying = False
         living = descendants()
         # Whole groups first: a fork cannot escape that, but can escape a signal to each process.
-        for group in {group for _, group, _ in living.values()} - {os.getpgrp()}:
+        for group in {group for _, group, _, _ in living.values()} - {os.getpgrp()}:
             kill(-group)
-        for pid, (parent, _, _) in living.items():
+        for pid, (parent, *_) in living.items():
             dying = kill(pid) and parent == this or dying
         try:
             # Wait only for a child that was killed: one forked since the listing might never end.
@@ -394,9 +408,10 @@ def kill(pid: int) -> bool:
     return True
 
 
-def descendants() -> dict[int, tuple[int, int, int]]:
-    """{pid: (parent, process group, resident bytes)} of all descendants, including zombies."""
-    table: dict[int, tuple[int, int, int]] = {}
+def descendants() -> dict[int, tuple[int, int, int, float]]:
+    """{pid: (parent, process group, resident bytes, processor time)} of all descendants, including
+    zombies. The time, in seconds, includes that of children which have ended."""
+    table: dict[int, tuple[int, int, int, float]] = {}
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -407,7 +422,8 @@ def descendants() -> dict[int, tuple[int, int, int]]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since the listing
         parent = int(fields[1])
-        table[int(name)] = parent, int(fields[2]), int(fields[21]) * PAGE_BYTES
+        used = sum(map(int, fields[11:15])) / TICKS
+        table[int(name)] = parent, int(fields[2]), int(fields[21]) * PAGE_BYTES, used
         children.setdefault(parent, []).append(int(name))
     found, waiting = {}, [os.getpid()]
     while waiting:

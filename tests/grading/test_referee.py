@@ -8,7 +8,7 @@ import pytest
 
 from mpilab.cases.case import Case
 from mpilab.errors import Ungradable
-from mpilab.grading.referee import Referee, _result, _whole
+from mpilab.grading.referee import Referee, _result, _whole, read_json
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, open_sandbox
 from mpilab.judging.rubric import load
@@ -265,3 +265,23 @@ def test_a_torn_file_or_the_end_of_the_run_touches_no_other_case():
     assert (torn.outcome, missing.outcome) == ("error", "error")
     assert "came out of the sandbox incomplete" in torn.detail
     assert missing.detail == "the run ended: output"
+
+
+@pytest.mark.parametrize(
+    "fat",
+    [
+        b"[" + b"[]," * 300_000 + b"[]]",
+        b"[" + b"0," * 300_000 + b"0]",
+        b'"' + b"x" * (9 << 20) + b'"',
+        b"[" * 100_000,
+    ],
+)
+def test_json_that_would_need_much_memory_is_not_parsed(fat):
+    outcome = Outcome(0, "", b"", b"", {"called.json": fat})
+    with pytest.raises(Ungradable, match="no answer from the sandbox while calling"):
+        read_json(outcome, "called.json", "calling")
+    result = _whole({"0.json": fat}, 0, Case("bcast", ranks=1, count=1), "")
+    assert (result.outcome, result.detail) == (
+        "error",
+        "a result came out of the sandbox incomplete",
+    )

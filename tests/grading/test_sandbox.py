@@ -110,6 +110,13 @@ def test_a_command_gets_its_files_and_gives_back_what_was_asked_for(sandbox):
     assert 0 < outcome.wall_seconds < 60
 
 
+def test_many_processes_together_reach_the_limit_on_all_processor_time(sandbox):
+    loops = "for i in 1 2 3 4 5 6; do (while :; do :; done) & done; wait"
+    limits = Limits(wall_seconds=60, cpu_seconds=60, total_cpu_seconds=1)
+    outcome = shell(sandbox, loops, limits=limits)
+    assert outcome.reason == "processor time" and outcome.wall_seconds < 40
+
+
 def test_nothing_is_collected_unless_asked(sandbox):
     assert shell(sandbox, "echo made > b.bin").files == {}
 
