@@ -28,7 +28,14 @@ SEND_STREAM, RECEIVE_STREAM, FILE_STREAM = 1, 2, 3
 REMAPS = ("", "remapped from SEQ to RR", "remapped from RR to SEQ")
 MOST_BUFFER = 2**31 - 1  # above, ROMIO reads nothing and reports no error (Open MPI 5.0.11)
 # The datatypes that consist of 32-bit words, on which operations work.
-REDUCIBLE = ("int", "contiguous", "vector", "shifted")
+REDUCIBLE = ("int", "contiguous", "vector", "shifted", "raised", "backward")
+# Calls of a kernel that one case makes (src_c/runtime/harness/sequence.c), in words.
+SEQUENCES = {
+    "": "",
+    "again": "called three times",
+    "duplicate": "called on a communicator, then on a duplicate of it",
+    "parts": "called on all ranks, on some of them, on all again",
+}
 
 # The memory of each rank: uint8 arrays, with guard zones.
 Memory = NDArray[np.uint8]
@@ -62,6 +69,13 @@ class Case:
     seed      of everything in the buffers before the call.
     reversed  the communicator holds the ranks in reverse order.
     strict    sends that may be buffered become synchronous.
+    sequence  one of SEQUENCES: the kernel is called before, each time with its own data, on this or
+              another communicator. The case's own call is the last one; of the others, checksums
+              are compared (mpilab.cases.output.wrong_calls).
+    unused    arguments that MPI ignores on a rank, such as the receive type of a gather except at
+              the root, have no valid value there.
+    latencies 1 or more: every two ranks are linked with another latency, drawn with this seed, so
+              messages of different ranks arrive in another order. Only in a simulation.
     record, dump   write a recording, write the buffers.
     warmup, repetitions   untimed calls before, and timed calls.
     fresh     before each call, put new data into the buffers, and write a checksum of what each
@@ -117,6 +131,9 @@ class Case:
     cold: bool = False
     platform: str = ""
     fresh: bool = False
+    sequence: str = ""
+    unused: bool = False
+    latencies: int = 0
 
     def __post_init__(self) -> None:
         collective = collective_of(self.collective)
@@ -136,6 +153,7 @@ class Case:
             "buffer",
             "aggregators",
             "openmpi",
+            "latencies",
         ):
             value = getattr(self, name)
             if value < least.get(name, 0):
@@ -161,6 +179,12 @@ class Case:
             )
         if self.platform:
             self._check_platform()
+        if self.latencies and (self.platform or self.places):
+            raise InputError(
+                f"latencies={self.latencies} beside a platform or places, which have their own; "
+                "remove one of them"
+            )
+        self._check_sequence()
         if self.fresh and self.dump:
             raise InputError(
                 "fresh=True, dump=True: fresh data are compared by checksums; write dump=False"
@@ -175,6 +199,16 @@ class Case:
             raise InputError(
                 f"ranks={self.ranks} on platform {self.platform!r}, which has {slots} slots: write "
                 f"ranks={slots}"
+            )
+
+    def _check_sequence(self) -> None:
+        if self.sequence not in SEQUENCES:
+            known = ", ".join(filter(None, SEQUENCES))
+            raise InputError(f"sequence {self.sequence!r} is unknown; write one of {known}")
+        if self.sequence and (self.calls > 1 or self.fresh or self.matrix):
+            raise InputError(
+                f"sequence={self.sequence!r} beside warmup, repetitions, fresh data or a read: "
+                "remove one of them"
             )
 
     def line(self, number: int) -> str:
@@ -194,10 +228,12 @@ class Case:
             ("requests", False),
             ("cold", False),
             ("fresh", False),
+            ("sequence", ""),
+            ("unused", False),
         ):
             if words[name] == usual:
                 del words[name]
-        del words["ranks"], words["matrix"], words["platform"]
+        del words["ranks"], words["matrix"], words["platform"], words["latencies"]
         if self.matrix:
             words |= asdict(self.distribution)
         return " ".join(
@@ -242,6 +278,12 @@ class Case:
             words.append("ranks in reverse order")
         if self.strict:
             words.append("strict mode")
+        if self.unused:
+            words.append("no valid value where an argument is ignored")
+        if self.sequence:
+            words.append(SEQUENCES[self.sequence])
+        if self.latencies:
+            words.append(f"simulated with uneven latencies (seed {self.latencies})")
         if self.places:
             words.append(f"on {self.levels.describe()}")
         if self.platform:
@@ -293,6 +335,27 @@ class Case:
         seed = (self.seed ^ number * SEED_STEP) % 2**64
         return replace(self, seed=seed) if self.fresh and number else self
 
+    def earlier(self) -> "list[Case]":
+        """The calls of its sequence before its own, each as a case of the same buffers."""
+        if not self.sequence:
+            return []
+        ranks = self.ranks
+        part = ranks - (ranks + 1) // 3
+        sizes = {"again": (ranks, ranks), "duplicate": (ranks,), "parts": (ranks, part)}
+        return [
+            replace(
+                self,
+                ranks=size,
+                root=self.root % size,
+                places=self.places[:size],
+                platform="",
+                latencies=0,
+                sequence="",
+                seed=(self.seed ^ (number + 1) * SEED_STEP) % 2**64,
+            )
+            for number, size in enumerate(sizes[self.sequence])
+        ]
+
     def elements(self) -> NDArray[np.uint64]:
         """The elements in the file of a read, as bits: uint64 [rows * columns]."""
         about = self.distribution
@@ -309,6 +372,10 @@ def check_real(cases: Iterable[Case]) -> None:
         if case.platform:
             raise InputError(
                 f"platform={case.platform!r}: only for simulations; use mpilab.simulated, or places"
+            )
+        if case.latencies:
+            raise InputError(
+                f"latencies={case.latencies}: only for simulations; use mpilab.simulated"
             )
 
 

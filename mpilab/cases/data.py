@@ -84,6 +84,9 @@ LAYOUTS = {
     "vector": Layout(32, ((0, 12), (20, 12))),
     "struct": Layout(24, ((0, 1), (8, 8), (16, 4))),
     "shifted": Layout(16, ((8, 4),)),
+    # From their lower bounds, where the memory of the first element begins.
+    "raised": Layout(28, ((4, 4),)),
+    "backward": Layout(20, ((16, 4), (8, 4), (0, 4))),
 }
 # name -> (layout sent, layout received, elements sent per element received)
 DATATYPES = {name: (layout, layout, 1) for name, layout in LAYOUTS.items()}

@@ -116,19 +116,20 @@ def compare(case: Case, outputs: Iterable[Output]) -> list[Difference]:
 
 
 def wrong_calls(case: Case, outputs: Sequence[Output]) -> dict[int, tuple[int, ...]]:
-    """{call: ranks} of the calls of a case with fresh data that left a wrong result; calls from 0.
+    """{call: ranks} of the calls of which only checksums are kept and that left a wrong result.
 
-    Every byte counts, as in `compare`.
+    Calls count from 0: all of a case with fresh data, those of a sequence before the last. Every
+    byte counts, as in `compare`.
     """
     wrong = {}
-    for call in range(case.calls):
-        one = case.of_call(call)
+    calls = case.earlier() or [case.of_call(call) for call in range(case.calls)]
+    for call, one in enumerate(calls):
         before = one.before()
         expected = COLLECTIVES[one.collective].after(one, before)
         ranks = tuple(
             rank
-            for rank, output in enumerate(outputs)
-            if len(output.checksums) != case.calls
+            for rank, output in enumerate(outputs[: one.ranks])
+            if len(output.checksums) != len(calls)
             or output.checksums[call].tolist()
             != [_checksum(expected[rank]), _checksum(before[rank][0])]
         )

@@ -97,6 +97,22 @@ def _add_run(commands: Commands) -> None:
         action="store_true",
         help="MPI_Send becomes MPI_Ssend: reliance on buffering hangs visibly",
     )
+    parser.add_argument(
+        "--reversed", action="store_true", help="the communicator has the ranks in reverse order"
+    )
+    parser.add_argument(
+        "--sequence",
+        default="",
+        metavar="NAME",
+        help="call the kernel several times: again, duplicate (then on a duplicate of the "
+        "communicator), or parts (on all ranks, on some of them, on all again)",
+    )
+    parser.add_argument(
+        "--unused",
+        action="store_true",
+        help="no valid value where MPI ignores an argument, such as a gather's receive count "
+        "except at the root",
+    )
     add_source(parser)
     parser.add_argument(
         "--sanitize",
@@ -187,6 +203,7 @@ def _case(options: argparse.Namespace) -> Any:
         count,
         datatype,
         options.in_place,
+        options.reversed,
         places=places,
         strict=options.strict,
         seed=options.seed,
@@ -201,6 +218,8 @@ def _case(options: argparse.Namespace) -> Any:
         matrix=matrix,
         buffer=options.buffer,
         aggregators=options.aggregators,
+        sequence=options.sequence,
+        unused=options.unused,
     )
 
 

@@ -88,6 +88,8 @@ def smallest(case: Case, fails: Callable[[Case], bool], *, budget: int = 16) -> 
         ("places", ()),
         ("buffer", 0),
         ("aggregators", 0),
+        ("unused", False),
+        ("sequence", ""),
     ):
         if getattr(best, name) != simple:
             best = search.least(best, name, (simple,))
@@ -210,9 +212,10 @@ def _after_the_end(evidence: Evidence) -> Diagnosis | None:
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
     wrong = None
     if evidence.result.case.collective == "barrier":
-        wrong = broken_barrier(evidence)
+        last = evidence.result.of_last_call() if evidence.result.case.sequence else None
+        wrong = broken_barrier(evidence if last is None else Evidence(last))
     elif evidence.result.outputs and evidence.result.case.dump:
-        wrong = wrong_result.wrong_result(evidence)
+        wrong = wrong_result.wrong_result(evidence) or wrong_result.wrong_earlier(evidence)
     if found is not None:
         found = memory.sharpened(evidence, found)
     if found is not None and wrong is not None:

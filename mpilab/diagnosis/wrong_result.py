@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mpilab.cases import counts as exchange
 from mpilab.cases.case import COLLECTIVES, Case, Memory, block_places
 from mpilab.cases.data import GUARD_BYTES, datatype
-from mpilab.cases.output import Difference, Output, compare
+from mpilab.cases.output import Difference, Output, compare, wrong_calls
 from mpilab.diagnosis import memory, model, reads, requests, single
 from mpilab.diagnosis.evidence import Evidence
 from mpilab.diagnosis.memory import OWN_MISSING, content, sent_by
@@ -544,6 +544,29 @@ def wrong_result(evidence: Evidence) -> Diagnosis | None:
         return reads.wrong_read(evidence, case, differences)
     explain = _of_single_blocks if memory.is_single(case) else _of_many_blocks
     return explain(evidence, case, differences)
+
+
+_ORDINALS = ("first", "second")
+
+
+def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
+    """The Diagnosis of a sequence in which a call before the last left a wrong result, or None."""
+    case, outputs = evidence.result.case, evidence.result.outputs
+    wrong = wrong_calls(case, outputs) if case.sequence else {}
+    for number, ranks in wrong.items():
+        earlier = case.earlier()
+        size = earlier[number].ranks
+        where = f", on a communicator of {size} of the {case.ranks} ranks," * (size < case.ranks)
+        return Diagnosis(
+            WRONG_RESULT,
+            f"the {_ORDINALS[number]} of {len(earlier) + 1} calls{where} left a wrong result on "
+            f"{model.ranks(ranks)}",
+            hint="Each call gets its own data, and the number of ranks may differ from one call to "
+            "the next: take rank and size from comm in each call, and keep nothing of them in "
+            "static variables.",
+            ranks=ranks,
+        )
+    return None
 
 
 def _of_many_blocks(evidence: Evidence, case: Case, differences: Sequence[Difference]) -> Diagnosis:

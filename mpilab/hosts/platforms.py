@@ -17,6 +17,7 @@ link. Messages on the same link share its rate. Ranks of a host share no link: e
 full rate of the memory.
 """
 
+import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -83,6 +84,8 @@ class Platform:
                   (leaves, hosts per leaf), TORUS (its lengths), DRAGONFLY (groups, routers, hosts).
     memory        link between two ranks of a host.
     overhead      seconds that a rank spends on each message that it sends or receives.
+    latencies     1 or more: every two hosts have a link of their own, with a latency drawn with
+                  this seed: see `uneven`.
     """
 
     description: Description
@@ -90,6 +93,7 @@ class Platform:
     shape: tuple[int, ...] = ()
     memory: Link = MEMORY
     overhead: float = OVERHEAD_S
+    latencies: int = 0
 
     def __post_init__(self) -> None:
         if not (isfinite(self.overhead) and self.overhead >= 0):
@@ -235,6 +239,18 @@ def _described(name: str, hosts: int, ranks: int, group_of: Callable[[int], str]
     )
 
 
+def uneven(ranks: int, seed: int) -> tuple[Platform, tuple[str, ...]]:
+    """(Platform, name of each rank's host): each rank on its own host, latencies from `seed`.
+
+    They range over three decades, so that a message may be later than a chain of several others.
+    """
+    name = f"uneven-{ranks}"
+    return (
+        Platform(_described(name, ranks, 1, lambda host: "-"), latencies=seed),
+        tuple(f"n{rank}" for rank in range(ranks)),
+    )
+
+
 def of_places(places: Iterable[Place], name: str = "places") -> tuple[Platform, list[str]]:
     """The Platform for pretended places: their nodes and groups, with links as for groups-….
 
@@ -334,6 +350,8 @@ def options(platform: Platform, version: str) -> dict[str, str]:
 
 def xml(platform: Platform) -> str:
     """The text of SimGrid's platform file."""
+    if platform.latencies:
+        return f"{_HEAD}{_pairs(platform)}</platform>\n"
     if platform.wiring == SWITCHES:
         return f"{_HEAD}{_switches(platform)}</platform>\n"
     return f"{_HEAD}{_cluster(platform)}</platform>\n"
@@ -368,6 +386,24 @@ def _cluster(platform: Platform) -> str:
     }
     # SimGrid 4.0 crashes on a fat tree or torus at the top level; 3.32 accepts it.
     return f'<zone id="world" routing="Full">\n<cluster {_attributes(values)}/>\n</zone>\n'
+
+
+def _pairs(platform: Platform) -> str:
+    """A zone in which a message of each pair of hosts, in each direction, has its own latency."""
+    names = [host.name for host in platform.description.hosts]
+    draw = random.Random(platform.latencies)
+    lines = ['<zone id="world" routing="Full">']
+    lines += [f'<host id="{name}" speed="1Gf"/>' for name in names]
+    pairs = [(source, dest) for source in names for dest in names]
+    for source, dest in pairs:
+        link = replace(HOST_LINK, latency=10 ** draw.uniform(-7, -4))
+        lines.append(_link(f"{source}-{dest}", link, "FATPIPE"))
+    for source, dest in pairs:
+        lines.append(
+            f'<route src="{source}" dst="{dest}" symmetrical="NO">'
+            f'<link_ctn id="{source}-{dest}"/></route>'
+        )
+    return "\n".join([*lines, "</zone>\n"])
 
 
 def _switches(platform: Platform) -> str:

@@ -422,6 +422,8 @@ def run(
     matrix: str = "",
     buffer: int = 0,
     aggregators: int = 0,
+    sequence: str = "",
+    unused: bool = False,
     shrink: bool = True,
 ) -> KernelRun:
     """Run a kernel once on the active cluster, and record it; KernelRun.
@@ -429,8 +431,8 @@ def run(
     ranks          number of ranks; default: all ranks of the cluster, or one per place.
     count          elements per block (of the whole message in a bcast, reduce or allreduce);
                    default: 4; none in a barrier.
-    datatype       byte, int (the default), contiguous, vector, struct, shifted or mixed; for a read
-                   only double.
+    datatype       byte, int (the default), contiguous, vector, struct, shifted, raised, backward or
+                   mixed; for a read only double.
     strict         strict mode: sends are synchronous, so a kernel that relies on buffering hangs.
     root           of a bcast, gather, scatter or reduce.
     op             of a reduce or allreduce: "sum", or "compose", which does not commute.
@@ -442,6 +444,10 @@ def run(
     matrix         of a read: "12x12", or "12x10 by 4x2 on 2x3", see mpilab.cases.distribution.
     buffer, aggregators   of a read: maximum bytes of a request, and number of ranks that read for
                    all; 0: the algorithm's default.
+    sequence       call the kernel several times: "again", "duplicate" (then on a duplicate of the
+                   communicator), or "parts" (on all ranks, on some of them, on all again).
+    unused         pass no valid value where MPI ignores an argument, such as the receive count of a
+                   gather except at the root.
     shrink         after a wrong result, search for the smallest failing case.
     """
     places = places_of(places) if isinstance(places, str) else tuple(places)
@@ -470,6 +476,8 @@ def run(
         matrix=matrix,
         buffer=buffer,
         aggregators=aggregators,
+        sequence=sequence,
+        unused=unused,
     )
     done = _run(function, case)
     if shrink and done.diagnosis is not None and done.diagnosis.kind == WRONG_RESULT:

@@ -5,7 +5,7 @@ import re
 import shutil
 import signal
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -121,6 +121,17 @@ class Result:
         """Nanoseconds of the last call, from the first rank's start to the last one's end."""
         spans = [output.spans_ns[-1] for output in self.outputs]
         return int(max(span[1] for span in spans) - min(span[0] for span in spans))
+
+    def of_last_call(self) -> "Result":
+        """The same with only the MPI calls of the last call of the kernel in its recording."""
+        begins = {output.rank: int(output.spans_ns[-1][0]) for output in self.outputs}
+        ranks = [
+            None if rank is None else rank.since(begins.get(rank.rank, 0)) for rank in self.ranks
+        ]
+        recording = self.recording
+        if recording is not None:
+            recording = Recording([r.since(begins.get(r.rank, 0)) for r in recording.ranks])
+        return replace(self, ranks=ranks, recording=recording)
 
     @property
     def levels(self) -> Levels:

@@ -29,7 +29,7 @@ from mpilab.errors import InputError
 from mpilab.hosts import orders, platforms
 from mpilab.hosts.description import Description
 from mpilab.hosts.places import Place
-from mpilab.hosts.platforms import Platform, holding, of_places, standing
+from mpilab.hosts.platforms import Platform, holding, of_places, standing, uneven
 from mpilab.hosts.platforms import platform as platform_of
 from mpilab.kernels.simgrid import tool, version_of
 from mpilab.runners.hang import (
@@ -194,10 +194,12 @@ def _where(
         )
     if case.ranks > MOST_RANKS:
         raise InputError(f"ranks={case.ranks}: at most {MOST_RANKS} can be simulated")
-    if (case.places or case.platform) and platform is not None:
+    if (case.places or case.platform or case.latencies) and platform is not None:
         raise InputError("the case has its own places; omit them on a platform")
     if case.platform:
         return standing(case.platform)
+    if case.latencies:
+        return uneven(case.ranks, case.latencies)
     if case.places:
         found, names = of_places(case.places)
         # In a reversed communicator, the harness assigns places in the order of its own ranks.

@@ -37,6 +37,8 @@ def test_sizes_and_extents_are_those_of_the_c_harness():
         "vector": (24, 32),
         "struct": (13, 24),
         "shifted": (4, 16),
+        "raised": (4, 28),
+        "backward": (12, 20),
         "mixed": (24, 32),
         "double": (8, 8),
     }

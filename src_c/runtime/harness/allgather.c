@@ -13,8 +13,8 @@ int call_allgather(struct subject *subject)
     allgather_kernel *const kernel = (allgather_kernel *)subject->kernel;
     void *const received = received_data(subject);
     if (subject->order->in_place)
-        return kernel(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, received, receive_count(subject),
-                      subject->types.receive, subject->comm);
+        return kernel(MPI_IN_PLACE, ignored_count(subject, 0), MPI_DATATYPE_NULL, received,
+                      receive_count(subject), subject->types.receive, subject->comm);
     return kernel(sent_data(subject), send_count(subject), subject->types.send, received,
                   receive_count(subject), subject->types.receive, subject->comm);
 }

@@ -13,5 +13,5 @@ int call_bcast(struct subject *subject)
 {
     bcast_kernel *const kernel = (bcast_kernel *)subject->kernel;
     return kernel(received_data(subject), receive_count(subject), subject->types.receive,
-                  subject->order->root, subject->comm);
+                  subject->root, subject->comm);
 }

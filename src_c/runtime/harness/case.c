@@ -55,6 +55,7 @@ static const struct number_key number_keys[] = {
     INT_KEY("in_place", in_place),
     INT_KEY("reversed", reversed),
     INT_KEY("strict", strict),
+    INT_KEY("unused", unused),
     INT_KEY("record", record),
     INT_KEY("dump", dump),
     INT_KEY("fresh", fresh),
@@ -112,6 +113,8 @@ static char *text_of(const char *key, struct mpilab_case *parsed, size_t *size)
         return *size = sizeof parsed->op, parsed->op;
     if (strcmp(key, "pattern") == 0)
         return *size = sizeof parsed->pattern, parsed->pattern;
+    if (strcmp(key, "sequence") == 0)
+        return *size = sizeof parsed->sequence, parsed->sequence;
     if (strcmp(key, "places") == 0)
         return *size = sizeof parsed->places, parsed->places;
     return NULL;

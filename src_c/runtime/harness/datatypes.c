@@ -47,6 +47,31 @@ static int make_shifted(MPI_Datatype *type)
     return err;
 }
 
+/* One int 12 bytes after the element's address, in an extent that begins at 8: a lower bound. */
+static int make_raised(MPI_Datatype *type)
+{
+    MPI_Datatype displaced;
+    int err = MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){12}, MPI_INT, &displaced);
+    if (err == MPI_SUCCESS) {
+        err = MPI_Type_create_resized(displaced, 8, 28, type);
+        MPI_Type_free(&displaced);
+    }
+    return err;
+}
+
+/* Three ints from the last to the first, with an int between them: the lower bound is below 0. */
+static int make_backward(MPI_Datatype *type)
+{
+    MPI_Datatype vector;
+    int err = MPI_Type_vector(3, 1, -2, MPI_INT, &vector);
+    if (err == MPI_SUCCESS) {
+        /* The bounds that it has, except in SMPI. */
+        err = MPI_Type_create_resized(vector, -16, 20, type);
+        MPI_Type_free(&vector);
+    }
+    return err;
+}
+
 static int make_one(const char *name, MPI_Datatype *type)
 {
     if (strcmp(name, "int") == 0)
@@ -63,8 +88,12 @@ static int make_one(const char *name, MPI_Datatype *type)
         return make_struct(type);
     if (strcmp(name, "shifted") == 0)
         return make_shifted(type);
-    harness_fail("datatype=%s: unknown; byte, int, double, contiguous, vector, struct, shifted and "
-                 "mixed are known",
+    if (strcmp(name, "raised") == 0)
+        return make_raised(type);
+    if (strcmp(name, "backward") == 0)
+        return make_backward(type);
+    harness_fail("datatype=%s: unknown; byte, int, double, contiguous, vector, struct, shifted, "
+                 "raised, backward and mixed are known",
                  name);
     return MPI_ERR_TYPE;
 }

@@ -22,6 +22,7 @@ struct mpilab_case {
     char datatype[16];   /* see datatypes.c */
     char op[16];         /* of a reduction: see operations.c */
     char pattern[16];    /* of an alltoallv: see alltoallv.c */
+    char sequence[16];   /* calls before the case's own one: see sequence.c */
     long count;          /* elements of the receive datatype a block */
     int root;            /* in the communicator that the kernel is called on */
     long segment_bytes;  /* from here to aggregators: the fields of struct mpilab_tuning */
@@ -36,6 +37,7 @@ struct mpilab_case {
     uint64_t seed; /* of the buffers' contents */
     int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
     int strict;    /* MPI_Send becomes MPI_Ssend */
+    int unused;    /* arguments that MPI ignores on a rank have no valid value there */
     int record;    /* write a recording */
     int dump;      /* write the buffers */
     int fresh;     /* new data before each call, and a checksum of what each call leaves */
@@ -153,7 +155,7 @@ struct subject {
     void (*kernel)(void);
     MPI_Comm comm;
     MPI_Comm parent; /* for synchronization before each call */
-    int rank, size;
+    int rank, size, root;
     const struct mpilab_case *order;
     struct datatype_pair types;
     MPI_Op op;
@@ -165,23 +167,30 @@ struct subject {
 };
 
 /* --- output.c: what a call returned, the most bytes of other ranks' data that it held, when each
- * of `repetitions` calls began and ended, the buffers, and with `fresh` data checksums of the
- * buffers after each call, warm-up included (else NULL) */
+ * of `timed` calls began and ended, the buffers, and checksums of the buffers after `checked`
+ * calls */
 struct span {
     int64_t begin_ns, end_ns;
 };
 struct checksums {
     uint64_t received, sent;
 };
-int write_output(const char *path, const struct subject *subject, int returned, long held,
-                 const struct span *spans, const struct checksums *checksums);
+struct called {
+    int returned; /* by the kernel, the last time */
+    long timed, checked;
+    struct span *spans;
+    struct checksums *checksums;
+};
+int write_output(const char *path, const struct subject *subject, long held,
+                 const struct called *called);
 
 /* --- places.c: the place that a rank pretends to be in, from the `places` of a case */
 struct mpilab_place;
 int place_of_rank(const char *places, int rank, struct mpilab_place *place);
 
-/* --- subject.c: allocate memory for the blocks of both buffers, and fill it */
-int prepare_buffers(struct subject *subject);
+/* --- subject.c: allocate memory for the blocks of both buffers, and fill it with the contents of
+ * call number `call` */
+int prepare_buffers(struct subject *subject, long call);
 /* The data of call number `call`, from 1, of a case with `fresh` data: generated before the first
  * call, because the seed is overwritten then. */
 void renew_buffers(struct subject *subject, long call);
@@ -191,6 +200,18 @@ void *sent_data(const struct subject *subject);
 void *received_data(const struct subject *subject);
 int send_count(const struct subject *subject);
 int receive_count(const struct subject *subject);
+/* What it gets where MPI ignores the argument: the same, or with `unused` no valid value. */
+int ignored_count(const struct subject *subject, int count);
+MPI_Datatype ignored_type(const struct subject *subject, MPI_Datatype type);
+
+/* --- sequence.c: the calls before the case's own one, which is the last of them */
+enum { MOST_CALLS = 3 };
+int calls_in_sequence(const char *sequence);
+/* The size of the communicator of call number `call` (from 0), if it is not that of the case. */
+int size_in_sequence(const char *sequence, int call, int size);
+/* Collective: make that communicator, of which some ranks may be no members. */
+int communicator_in_sequence(const char *sequence, int call, struct subject *own,
+                             struct subject *subject);
 
 /* --- one file for each collective: its blocks, and how its kernel is called */
 #define MPILAB_COLLECTIVE(name)                                    \

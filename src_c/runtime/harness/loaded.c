@@ -40,6 +40,7 @@ int load(const char *library, const char *function, struct loaded *loaded)
     *(void **)&loaded->strict = dlsym(loaded->handle, "mpilab_recorder_strict");
     *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
     *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
+    *(void **)&loaded->pause = dlsym(loaded->handle, "mpilab_recorder_pause");
     *(void **)&loaded->pretend = dlsym(loaded->handle, "mpilab_pretend_place");
     *(void **)&loaded->open_jail = dlsym(loaded->handle, OPENS_JAIL);
     *(void **)&loaded->allocate = dlsym(loaded->handle, "mpilab_jail_allocate");

@@ -8,6 +8,7 @@ typedef int open_recorder(const char *, MPI_Comm, long, int);
 typedef void watch_memory(const void *, long, const char *);
 typedef void be_strict(int);
 typedef void end_recorder(void);
+typedef void pause_recorder(int);
 typedef void pretend_place(const struct mpilab_place *);
 typedef void open_jail(void);
 typedef void *allocate(size_t);
@@ -20,6 +21,7 @@ struct loaded {
     watch_memory *watch;
     be_strict *strict;
     end_recorder *finish, *close;
+    pause_recorder *pause; /* NULL if the recorder is an older one */
     pretend_place *pretend;
     struct mpilab_tuning *tuning;
     MPI_File *lent_file; /* NULL if the recorder is an older one */

@@ -20,6 +20,8 @@ static const struct ints known[] = {
     {12, 3, {0, 4, 8}},             /* contiguous */
     {32, 6, {0, 4, 8, 20, 24, 28}}, /* vector */
     {16, 1, {8}},                   /* shifted */
+    {28, 1, {12}},                  /* raised */
+    {20, 3, {0, -8, -16}},          /* backward */
 };
 
 typedef uint32_t combine(uint32_t left, uint32_t right);

@@ -5,13 +5,13 @@ typedef int reduce_kernel(const void *, void *, int, MPI_Datatype, MPI_Op, int, 
 
 struct blocks blocks_of_reduce(const struct subject *subject)
 {
-    return (struct blocks){1, subject->rank == subject->order->root ? 1 : 0};
+    return (struct blocks){1, subject->rank == subject->root ? 1 : 0};
 }
 
 int call_reduce(struct subject *subject)
 {
     reduce_kernel *const kernel = (reduce_kernel *)subject->kernel;
-    const int root = subject->order->root;
+    const int root = subject->root;
     const int in_place = subject->order->in_place && subject->rank == root;
     const void *const sent = in_place ? MPI_IN_PLACE : sent_data(subject);
     return kernel(sent, received_data(subject), receive_count(subject), subject->types.receive,

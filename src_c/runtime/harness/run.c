@@ -44,9 +44,9 @@ static const struct collective *find_collective(const char *name)
 /* The outcome of one case's calls on this rank. */
 struct calls {
     struct access *access; /* NULL if no evidence of file access is requested */
-    struct span *spans;
-    struct checksums *checksums; /* NULL without fresh data */
-    int returned;                /* by the kernel, the last time */
+    struct called called;
+    struct subject earlier[MOST_CALLS - 1]; /* the calls of a sequence before the case's own one */
+    int earlier_count;
     /* The kernel has failed here, and the ranks that call it again expect an answer first. */
     int is_expected;
 };
@@ -81,6 +81,7 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
                            const struct loaded *loaded, struct calls *calls)
 {
     const struct mpilab_case *order = subject->order;
+    struct called *const called = &calls->called;
     int failed = 0;
     for (long i = -order->warmup; i < order->repetitions; i++) {
         if (i > -order->warmup && any_rank(subject->parent, 0))
@@ -96,15 +97,15 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
         if (calls->access != NULL)
             begin_access(calls->access);
         span.begin_ns = clock_ns();
-        calls->returned = call_and_keep_file(subject, collective, loaded);
+        called->returned = call_and_keep_file(subject, collective, loaded);
         span.end_ns = clock_ns();
         if (calls->access != NULL)
             end_access(calls->access);
         if (i >= 0)
-            calls->spans[i] = span;
-        if (calls->checksums != NULL)
-            calls->checksums[i + order->warmup] = checksums_of(subject);
-        if (calls->returned != MPI_SUCCESS) {
+            called->spans[i] = span;
+        if (called->checksums != NULL)
+            called->checksums[i + order->warmup] = checksums_of(subject);
+        if (called->returned != MPI_SUCCESS) {
             /* Not answered here: others may never return, and the results of this rank must be
              * written before it waits for them. */
             calls->is_expected = i + 1 < order->repetitions;
@@ -112,6 +113,40 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
         }
     }
     return failed;
+}
+
+/* The calls of a sequence, each with its own communicator and buffers. The last one is the case's
+ * own. */
+static int call_in_sequence(struct subject *subject, const struct collective *collective,
+                            const struct loaded *loaded, struct calls *calls)
+{
+    struct called *const called = &calls->called;
+    const char *const sequence = subject->order->sequence;
+    for (int i = 0; i <= calls->earlier_count; i++) {
+        const int is_own = i == calls->earlier_count;
+        struct subject *const now = is_own ? subject : &calls->earlier[i];
+        if (i > 0 && any_rank(subject->parent, 0))
+            break;
+        if (communicator_in_sequence(sequence, i, subject, now) != 0)
+            return 1;
+        MPI_Barrier(subject->parent);
+        if (now->comm == MPI_COMM_NULL)
+            continue;
+        if (loaded->pause != NULL)
+            loaded->pause(0);
+        called->spans[i].begin_ns = clock_ns();
+        called->returned = call_and_keep_file(now, collective, loaded);
+        called->spans[i].end_ns = clock_ns();
+        if (loaded->pause != NULL && !is_own)
+            loaded->pause(1);
+        if (!is_own)
+            called->checksums[i] = checksums_of(now);
+        if (called->returned != MPI_SUCCESS) {
+            calls->is_expected = !is_own;
+            break;
+        }
+    }
+    return 0;
 }
 
 /* The path of a file of this case and rank: DIRECTORY/ID.RANK.KIND. */
@@ -165,15 +200,27 @@ static int take_place(const struct subject *subject, const struct loaded *loaded
     return failed;
 }
 
+static void for_guards(void change(const struct region *), struct subject *subject,
+                       struct calls *calls)
+{
+    change(&subject->sent);
+    change(&subject->received);
+    for (int i = 0; i < calls->earlier_count; i++)
+        if (calls->earlier[i].sent.memory != NULL) {
+            change(&calls->earlier[i].sent);
+            change(&calls->earlier[i].received);
+        }
+}
+
 /* Call the kernel as often as the case says. */
 static int call_kernel(struct subject *subject, const struct collective *collective,
                        const struct loaded *loaded, struct calls *calls)
 {
-    forbid_guards(&subject->sent);
-    forbid_guards(&subject->received);
-    const int failed = call_repeatedly(subject, collective, loaded, calls);
-    allow_guards(&subject->sent);
-    allow_guards(&subject->received);
+    for_guards(forbid_guards, subject, calls);
+    const int failed = calls->earlier_count > 0
+                           ? call_in_sequence(subject, collective, loaded, calls)
+                           : call_repeatedly(subject, collective, loaded, calls);
+    for_guards(allow_guards, subject, calls);
     return failed;
 }
 
@@ -194,26 +241,70 @@ static int monitor(struct subject *subject, const struct collective *collective,
     return fail_together(subject->parent, failed);
 }
 
+/* The buffers of one call, and what it sends to and receives from each rank. */
+static int prepare_call(struct subject *subject, const struct collective *collective, long call)
+{
+    subject->blocks = collective->blocks(subject);
+    return (collective->make_exchange != NULL && collective->make_exchange(subject) != 0) ||
+           prepare_buffers(subject, call) != 0;
+}
+
+/* The calls of a sequence before the case's own one: number i has the contents of call
+ * i + 1, because those of call 0 are the case's own. */
+static int prepare_earlier(const struct subject *subject, const struct collective *collective,
+                           struct calls *calls)
+{
+    const struct mpilab_case *order = subject->order;
+    const int all = calls_in_sequence(order->sequence);
+    if (all == 0)
+        return harness_fail("sequence=%s: unknown; again, duplicate and parts are known",
+                            order->sequence);
+    calls->earlier_count = all - 1;
+    for (int i = 0; i < calls->earlier_count; i++) {
+        struct subject *const earlier = &calls->earlier[i];
+        *earlier = *subject;
+        earlier->comm = MPI_COMM_NULL;
+        earlier->size = size_in_sequence(order->sequence, i, subject->size);
+        earlier->root = subject->root % earlier->size;
+        if (earlier->rank < earlier->size && prepare_call(earlier, collective, i + 1) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void free_earlier(struct subject *subject, struct calls *calls)
+{
+    for (int i = 0; i < calls->earlier_count; i++) {
+        struct subject *const earlier = &calls->earlier[i];
+        if (earlier->comm != MPI_COMM_NULL && earlier->comm != subject->comm)
+            MPI_Comm_free(&earlier->comm);
+        free_exchange(&earlier->exchange);
+        free_region(&earlier->sent);
+        free_region(&earlier->received);
+    }
+}
+
 /* Everything that a call needs except the file. */
 static int prepare(struct subject *subject, const struct collective *collective,
                    const struct loaded *loaded, struct calls *calls)
 {
-    const long repetitions = subject->order->repetitions;
+    const struct mpilab_case *order = subject->order;
     if (take_place(subject, loaded) != 0)
         return 1;
     if (loaded->open_jail != NULL)
         loaded->open_jail();
     make_regions_by(loaded->allocate, loaded->release);
-    subject->blocks = collective->blocks(subject);
-    if ((collective->make_exchange != NULL && collective->make_exchange(subject) != 0) ||
-        prepare_buffers(subject) != 0)
+    if (prepare_earlier(subject, collective, calls) != 0 ||
+        prepare_call(subject, collective, 0) != 0)
         return 1;
-    calls->spans = calloc((size_t)repetitions, sizeof *calls->spans);
-    if (subject->order->fresh)
-        calls->checksums =
-            calloc((size_t)(subject->order->warmup + repetitions), sizeof *calls->checksums);
-    return calls->spans == NULL || (subject->order->fresh && calls->checksums == NULL)
-               ? harness_fail("out of memory: %ld repetitions", repetitions)
+    struct called *const called = &calls->called;
+    called->timed = order->repetitions + calls->earlier_count;
+    called->checked = order->fresh ? order->warmup + order->repetitions : calls->earlier_count;
+    called->spans = calloc((size_t)called->timed, sizeof *called->spans);
+    if (called->checked > 0)
+        called->checksums = calloc((size_t)called->checked, sizeof *called->checksums);
+    return called->spans == NULL || (called->checked > 0 && called->checksums == NULL)
+               ? harness_fail("out of memory: %ld calls", called->timed)
                : 0;
 }
 
@@ -246,9 +337,9 @@ static int call_and_record(struct subject *subject, const struct collective *col
     if (close_access(calls->access) != 0)
         failed = 1;
     if (!failed)
-        failed = write_output(name_file(path, subject, directory, "out"), subject, calls->returned,
-                              loaded->most_staged == NULL ? 0 : *loaded->most_staged, calls->spans,
-                              calls->checksums);
+        failed =
+            write_output(name_file(path, subject, directory, "out"), subject,
+                         loaded->most_staged == NULL ? 0 : *loaded->most_staged, &calls->called);
     if (calls->is_expected)
         any_rank(subject->parent, 1);
     return failed;
@@ -258,7 +349,7 @@ static int run(struct subject *subject, struct mpilab_case *order,
                const struct collective *collective, const struct loaded *loaded,
                const char *directory)
 {
-    struct calls calls = {.returned = MPI_SUCCESS};
+    struct calls calls = {.called = {.returned = MPI_SUCCESS}};
     int has_file = 0;
     int failed = prepare(subject, collective, loaded, &calls);
     if (collective->has_file || order->monitor) /* all ranks do these together, or none */
@@ -276,8 +367,9 @@ static int run(struct subject *subject, struct mpilab_case *order,
     if (!failed && order->monitor)
         failed = monitor(subject, collective, loaded, directory);
     failed = call_and_record(subject, collective, loaded, directory, &calls, failed);
-    free(calls.spans);
-    free(calls.checksums);
+    free(calls.called.spans);
+    free(calls.called.checksums);
+    free_earlier(subject, &calls);
     if (has_file && free_file(subject, directory) != 0)
         failed = 1;
     return failed;
@@ -295,7 +387,8 @@ int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *libra
                      const char *function, const char *directory)
 {
     struct loaded loaded;
-    struct subject subject = {.order = order, .parent = comm, .file = MPI_FILE_NULL};
+    struct subject subject = {
+        .order = order, .root = order->root, .parent = comm, .file = MPI_FILE_NULL};
     if (load(library, *order->function ? order->function : function, &loaded) != 0)
         return 1;
     const struct collective *collective = find_collective(order->collective);

@@ -36,13 +36,14 @@ static int prepare_later(struct subject *subject)
     return 0;
 }
 
-static int fill_buffer(struct subject *subject, struct region *region, enum stream stream)
+static int fill_buffer(struct subject *subject, struct region *region, enum stream stream,
+                       long call)
 {
     const int64_t bytes = region_total(region);
-    return fill_contents(region->memory, bytes, subject->order, 0, subject->rank, stream, 1);
+    return fill_contents(region->memory, bytes, subject->order, call, subject->rank, stream, 1);
 }
 
-int prepare_buffers(struct subject *subject)
+int prepare_buffers(struct subject *subject, long call)
 {
     MPI_Aint lower_bound, send_extent, receive_extent;
     MPI_Type_get_extent(subject->types.send, &lower_bound, &send_extent);
@@ -61,8 +62,8 @@ int prepare_buffers(struct subject *subject)
                             subject->rank);
     if (make_send_region(&subject->sent, sent) || make_receive_region(&subject->received, received))
         return 1;
-    if (fill_buffer(subject, &subject->sent, SEND_STREAM) != 0 ||
-        fill_buffer(subject, &subject->received, RECEIVE_STREAM) != 0)
+    if (fill_buffer(subject, &subject->sent, SEND_STREAM, call) != 0 ||
+        fill_buffer(subject, &subject->received, RECEIVE_STREAM, call) != 0)
         return 1;
     return order->fresh ? prepare_later(subject) : 0;
 }
@@ -80,14 +81,23 @@ void renew_buffers(struct subject *subject, long call)
     forbid_guards(&subject->received);
 }
 
+/* The address of the first element: the data of a type with a lower bound begin there. */
+static void *address(const struct region *region, MPI_Datatype type)
+{
+    MPI_Aint lower_bound, extent;
+    MPI_Type_get_extent(type, &lower_bound, &extent);
+    return (char *)region_data(region) - lower_bound;
+}
+
 void *sent_data(const struct subject *subject)
 {
-    return subject->blocks.sent > 0 ? region_data(&subject->sent) : NULL;
+    return subject->blocks.sent > 0 ? address(&subject->sent, subject->types.send) : NULL;
 }
 
 void *received_data(const struct subject *subject)
 {
-    return subject->blocks.received > 0 ? region_data(&subject->received) : NULL;
+    return subject->blocks.received > 0 ? address(&subject->received, subject->types.receive)
+                                        : NULL;
 }
 
 int send_count(const struct subject *subject)
@@ -98,4 +108,14 @@ int send_count(const struct subject *subject)
 int receive_count(const struct subject *subject)
 {
     return (int)subject->order->count;
+}
+
+int ignored_count(const struct subject *subject, int count)
+{
+    return subject->order->unused ? -1 : count;
+}
+
+MPI_Datatype ignored_type(const struct subject *subject, MPI_Datatype type)
+{
+    return subject->order->unused ? MPI_DATATYPE_NULL : type;
 }

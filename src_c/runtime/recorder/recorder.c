@@ -316,6 +316,12 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     return 0;
 }
 
+void mpilab_recorder_pause(int is_paused)
+{
+    if (is_on)
+        header->closed_ns = is_paused ? record_clock() : 0;
+}
+
 void mpilab_recorder_finish(void)
 {
     if (!is_on)

@@ -23,6 +23,10 @@ MPILAB_EXPORT void mpilab_recorder_strict(int strict);
  * memory after each recorded call that changed them. No effect if the file cannot be created. */
 MPILAB_EXPORT void mpilab_recorder_watch(const void *memory, long bytes, const char *path);
 
+/* The kernel has returned, but will be called again (1), or is called again (0): whoever looks at the
+ * recording in between sees that this rank is not in the kernel. */
+MPILAB_EXPORT void mpilab_recorder_pause(int is_paused);
+
 /* The kernel has returned: calls are no longer recorded, and what it has made and not freed is
  * marked as leaked. What is freed before the recorder is closed loses that mark, such as a
  * communicator kept as an attribute of `base`. Harmless when nothing is being recorded. */

@@ -267,3 +267,14 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
     *index = MPI_UNDEFINED;
     return PMPI_Recv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, status);
 }
+
+/* SMPI goes from the end of the last block of a struct to the next element, and ignores where that
+ * element's first block is. So an empty block comes first, and another one ends the element. */
+int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
+                                  MPI_Datatype *type)
+{
+    const int lengths[] = {1, 1, 1, 0};
+    const MPI_Aint places[] = {lower_bound, 0, lower_bound + extent, extent};
+    const MPI_Datatype parts[] = {MPI_LB, of, MPI_UB, MPI_BYTE};
+    return PMPI_Type_create_struct(4, lengths, places, parts, type);
+}

@@ -90,6 +90,11 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
 #define PMPI_Waitany simulated_waitany
 #define PMPI_Testany simulated_testany
 
+/* A type with a lower bound, whose second element SMPI would look for in the wrong place. */
+int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
+                                  MPI_Datatype *type);
+#define PMPI_Type_create_resized simulated_type_create_resized
+
 /* Matched probes, which SMPI does not have. */
 int simulated_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
 int simulated_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,

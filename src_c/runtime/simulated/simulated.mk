@@ -26,7 +26,7 @@ $(SIMULATED)/%.o: %.c
 $(SIMULATED)/harness.o: runtime/simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
 	ld -r -o $@.all $(filter %.o,$^)
 	nm -u $@.all | sed -n 's/.* \(MPI_[A-Z][a-z].*\)/\1 P\1/p' | \
-	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/' \
+	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/; s/ PMPI_Type_create_resized/ simulated_type_create_resized/' \
 	    > $@.names
 	objcopy --redefine-syms=$@.names $@.all $@
 
