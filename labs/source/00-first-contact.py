@@ -420,9 +420,12 @@ mpilab.run("barrier_head_to_head", ranks=2)
 #
 # It must work
 #
-# - for any number of ranks (including 1), any root, and any `count` (including 0);
+# - for any number of ranks (including 1), any root, and any `count`: also 0, and messages too long
+#   for MPI to buffer;
+# - on any communicator: a reversed one, a duplicate, a part of `MPI_COMM_WORLD`, and on several of
+#   different size, one after another;
 # - for any datatype: pass on the one you were given;
-# - in strict mode;
+# - in strict mode, and in whatever order messages arrive;
 # - with $P-1$ messages, all of them from the root;
 # - with point-to-point calls only: no `MPI_Bcast` or other collective inside.
 #
@@ -473,7 +476,8 @@ lab.check("bcast_linear")
 # It must work
 #
 # - for any number of ranks; a single rank sends nothing;
-# - in strict mode;
+# - on any communicator, called once or several times;
+# - in strict mode, and in whatever order messages arrive;
 # - with $2P$ messages in $2P$ rounds: there is one token, so no rank sends before it has received,
 #   except rank 0, which starts;
 # - with point-to-point calls only.

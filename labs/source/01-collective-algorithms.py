@@ -325,9 +325,13 @@ Markdown("\n".join(lines))
 # - It completes the send of a segment before it starts the next send. So there are $(P-1)S$ messages
 #   in $P - 2 + S$ rounds.
 #
-# It must work for any number of ranks (including 1), any root, any `count` (including 0), any datatype,
-# and in strict mode, where every send waits for its receiver. Use point-to-point calls only, complete
-# every request, free what you allocate, and return the first error code, or `MPI_SUCCESS`.
+# It must work for any number of ranks (including 1), any root, any `count` (including 0), and any
+# datatype: also one with holes, with a lower bound, or backward in memory. It must work on any
+# communicator (a reversed one, a duplicate, a part of `MPI_COMM_WORLD`), and when it is called again, on
+# the same one or on a larger or smaller one; in strict mode, where every send waits for its receiver;
+# for messages too long to be buffered; and in whatever order messages arrive. Use point-to-point calls
+# only, complete every request, free what you allocate, and return the first error code, or
+# `MPI_SUCCESS`.
 
 # %% [markdown]
 # These help you:
@@ -483,8 +487,10 @@ show(tree("barrier", "dissemination", 6))
 # ## Exercise 3: a second collective, in C (20 points)
 #
 # Choose one. Each must work for any number of ranks, any root, count and datatype, for `MPI_IN_PLACE`
-# at the root, and in strict mode, with point-to-point calls only. Complete every request, and free
-# what you allocate.
+# at the root, on any communicator, called once or several times, and in strict mode, with
+# point-to-point calls only. What MPI ignores has no valid value: the receive count and type (in a
+# scatter: the send count and type) except at the root, and at the root those that belong to
+# `MPI_IN_PLACE`. Complete every request, free what you allocate, and return the first error code.
 #
 # | function | what it needs | what counts |
 # |---|---|---|

@@ -343,9 +343,12 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 #
 # It must work
 #
-# - for any number of ranks (including 1) and any `recvcount` (including 0);
-# - for any datatype, and for `MPI_IN_PLACE`;
-# - in strict mode;
+# - for any number of ranks (including 1), on any communicator: a reversed one, a duplicate, a part of
+#   `MPI_COMM_WORLD`, and on several of different size, one after another;
+# - for any `recvcount`: also 0, and blocks too long for MPI to buffer;
+# - for any datatype: also one with holes, with a lower bound, or backward in memory;
+# - for `MPI_IN_PLACE`; then `sendcount` and `sendtype` may have any value;
+# - in strict mode, and in whatever order messages arrive;
 # - with $P(P-1)$ messages in one round;
 # - with point-to-point calls only: no `MPI_Allgather` or other collective inside.
 #

@@ -30,7 +30,7 @@ from mpilab.grading.referee import Referee
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.workers import Workers
-from mpilab.judging import agreement, mutation
+from mpilab.judging import agreement, battery, mutation
 from mpilab.judging.mutation import Judged, Mutant, Score
 from mpilab.judging.rubric import KERNEL, TEXT, Exercise, Item, Rubric
 from mpilab.judging.verdict import (
@@ -76,6 +76,8 @@ KINDS = (
     "wrong for operations that do not commute",
     "deadlocks",
     "ignores the datatype",
+    "another communicator",
+    "state of an earlier call",
     "wrong formula",
     "does not compile, crashes or never ends",
     "other",
@@ -779,7 +781,14 @@ def rubric_table(rubric: Rubric) -> str:
                 for item in each.items
             ]
     total = sum(exercise.points for exercise in rubric.exercises)
-    return f"{aligned(rows, left=range(len(rows[0])))}\n\n{rubric.title}: {total:g} points"
+    left_out = [
+        f"{each.function}: not tried {battery.FACETS[facet].words}: {reason}\n"
+        for exercise in rubric.exercises
+        for each in exercise.variants or (exercise,)
+        for facet, reason in each.narrow
+    ]
+    table = aligned(rows, left=range(len(rows[0])))
+    return f"{table}\n\n{''.join(left_out)}{rubric.title}: {total:g} points"
 
 
 def _tried(exercise: Exercise, items: Iterable[Item]) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mpilab.cases.case import COLLECTIVES, Case
-from mpilab.diagnosis.model import WRONG_RESULT
+from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis
 from mpilab.errors import Ungradable
 from mpilab.judging import judge
 from mpilab.judging.judge import Plan, Wrong
@@ -140,9 +140,8 @@ def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
         return judge.plan(exercise)
     pairs = []
     for item in exercise.items:
-        every = (*item.cases, *item.simulated)
-        wrong = next((case for case in every if found.wrong(item, case)), None)
-        cases = item.cases if wrong is None else [wrong] * (wrong.ranks <= MOST_REAL_RANKS)
+        wrong = next((case for case in item.every if found.wrong(item, case)), None)
+        cases = item.cases if wrong is None else [wrong] * _can_run(wrong)
         pairs += [(on_open_mpi(case), item.id) for case in cases]
     return judge.each_once(pairs)
 
@@ -155,7 +154,7 @@ def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
     """
     pairs = []
     for item in exercise.items:
-        for case in (*item.cases, *item.simulated):
+        for case in item.every:
             wrong = found.wrong(item, case)
             really = real.wrong(item, on_open_mpi(case)) if on_open_mpi(case) in real else None
             if really and (wrong or _is_proved(really)):
@@ -168,7 +167,7 @@ def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
 
 def without_simulation(exercise: Exercise) -> Exercise:
     """The exercise with only those cases that are run on Open MPI in any event."""
-    items = tuple(replace(item, simulated=(), than="") for item in exercise.items)
+    items = tuple(replace(item, simulated=(), also=(), than="") for item in exercise.items)
     return replace(exercise, items=items)
 
 
@@ -184,7 +183,7 @@ def run_alone(exercise: Exercise) -> Exercise:
             fewest = min((case.ranks for case in item.simulated), default=0)
             few = [case for case in item.simulated if case.ranks == fewest <= MOST_REAL_RANKS]
         cases = dict.fromkeys((*item.cases, *map(on_open_mpi, few)))
-        return replace(item, cases=tuple(cases), simulated=())
+        return replace(item, cases=tuple(cases), simulated=(), also=())
 
     return replace(exercise, items=tuple(map(moved, exercise.items)))
 
@@ -219,6 +218,7 @@ class Witness:
         self.isolated = isolated
         self._results = {result.case: result for result in results}
         self._judged: dict[tuple[str, Case], tuple[Wrong | None, list[str]]] = {}
+        self._known: dict[Case, Diagnosis | None] = {}
         self.cannot = next(
             (
                 result.detail
@@ -244,7 +244,8 @@ class Witness:
         """As mpilab.judging.judge.first_wrong, for one case of an item."""
         if (item.id, case) not in self._judged:
             own: list[str] = []
-            self._judged[item.id, case] = judge.first_wrong(item, [self.of(case)], own), own
+            wrong = judge.first_wrong(item, [self.of(case)], own, self._known)
+            self._judged[item.id, case] = wrong, own
         wrong, own = self._judged[item.id, case]
         if doubts is not None:
             doubts += own
@@ -258,7 +259,14 @@ def timed(case: Case) -> Case:
 
 def on_open_mpi(case: Case) -> Case:
     """The case for mpirun: instead of a platform, the ranks pretend to be at its places."""
+    if case.latencies:
+        return replace(case, latencies=0)
     return replace(case, platform="", places=case.levels.places) if case.platform else case
+
+
+def _can_run(case: Case) -> bool:
+    """Whether Open MPI can be asked about a case: it has no latencies of its choice here."""
+    return case.ranks <= MOST_REAL_RANKS and not case.latencies
 
 
 def judge_exercise(
@@ -286,7 +294,7 @@ def judge_simulated(exercise: Exercise, found: Witness) -> ExerciseVerdict:
 
     def verdict(item: Item) -> ItemVerdict:
         doubts: list[str] = []
-        for case in (*item.cases, *item.simulated):
+        for case in item.every:
             wrong = found.wrong(item, case, doubts)
             if wrong:
                 return _verdict(item, FAIL, f"With {case.describe()}: {wrong.reason}")
@@ -353,14 +361,17 @@ def _item(
         return judge.judge_item(exercise, item, judge.of_item(item, ran.results))
     doubts: list[str] = []
     differing, untried, proof = "", False, None
-    for case in (*item.cases, *item.simulated):
+    also = set(item.also)
+    for case in item.every:
+        if case in also and found.of(case).outcome in NOT_TRIED:
+            continue
         there = on_open_mpi(case)
         real = ran.of(there) if there in ran else None
         wrong = found.wrong(item, case, doubts)
         really = None if real is None else ran.wrong(item, there, doubts)
         if wrong and really:
             return judge.failed(exercise, item, really)
-        if wrong and real is None and case.ranks > MOST_REAL_RANKS and not found.isolated:
+        if wrong and real is None and not _can_run(case) and not found.isolated:
             return judge.failed(exercise, item, wrong)
         again = third.wrong(item, case, doubts) if third and case in third else None
         if again:

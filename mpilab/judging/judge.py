@@ -311,19 +311,23 @@ def _picture(result: Result) -> dict[str, str]:
 
 
 def first_wrong(
-    item: Item, results: Iterable[Result], doubts: list[str] | None = None
+    item: Item,
+    results: Iterable[Result],
+    doubts: list[str] | None = None,
+    known: dict[Case, Diagnosis | None] | None = None,
 ) -> Wrong | None:
     """The Wrong for the first case that is proved wrong, or None.
 
-    Appends to the list `doubts` why other cases could not be judged.
+    Appends to the list `doubts` why other cases could not be judged. `known` keeps the diagnoses of
+    cases that several items share.
     """
     for result in results:
         if result.outcome == SKIPPED:
             continue
         try:
-            wrong = _wrong(item, result)
+            wrong = _wrong(item, result, {} if known is None else known)
         except Ungradable as error:
-            if doubts is not None:
+            if doubts is not None and result.case not in item.also:
                 doubts.append(f"With {result.case.describe()}: {error.public}")
             continue
         if wrong:
@@ -349,6 +353,8 @@ def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
         ("matrix", ""),
         ("buffer", 0),
         ("aggregators", 0),
+        ("sequence", ""),
+        ("latencies", 0),
     ):
         if (value := getattr(case, name)) != usual:
             about[name] = value
@@ -356,10 +362,10 @@ def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
     if case.places:
         about["places"] = text_of(case.places)
         options.append(f"places={about['places']!r}")
-    flags = ("in_place", "reversed", "strict")
+    flags = ("in_place", "reversed", "strict", "unused")
     options += [f"{name}=True" for name in flags if getattr(case, name)]
     run = "mpilab.run"
-    if case.platform or case.ranks > MOST_ON_A_LAPTOP:
+    if case.platform or case.latencies or case.ranks > MOST_ON_A_LAPTOP:
         run = "mpilab.simulated.run"
     if case.platform:
         about["platform"] = case.platform
@@ -368,7 +374,7 @@ def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
     return {**about, "reproduce": f'{run}("{exercise.function}", {words})'}
 
 
-def _wrong(item: Item, result: Result) -> Wrong | None:
+def _wrong(item: Item, result: Result, known: dict[Case, Diagnosis | None]) -> Wrong | None:
     """The Wrong of this case, or None."""
     if result.outcome == ERROR:
         raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
@@ -377,7 +383,9 @@ def _wrong(item: Item, result: Result) -> Wrong | None:
         raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
     # The Result's own diagnosis was made where the answer ran: it explains but does not decide.
     try:
-        found = diagnose(replace(result, diagnosis=None))
+        if result.case not in known:
+            known[result.case] = diagnose(replace(result, diagnosis=None))
+        found = known[result.case]
     except Exception as error:  # whatever a recording contains, the grader continues
         faults.record(error, f"judging {result.case.describe()}")
         raise Ungradable("its output could not be read") from error
@@ -386,8 +394,10 @@ def _wrong(item: Item, result: Result) -> Wrong | None:
             _need_recording(result)  # nothing else shows whether it was a barrier
         wrong = _wrong_counts(item, result, found)
         if wrong is None:
-            _need_messages(result)
+            _need_messages(result.of_last_call() if result.case.sequence else result)
         return wrong
+    if result.case in item.also:
+        return None
     told = found
     if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == found.kind:
         told = result.diagnosis
@@ -424,16 +434,8 @@ def wrong_later(result: Result) -> Wrong | None:
         raise Ungradable("the times of its calls are missing")
     if case.ranks > 1 and result.last_call_ns <= 0:
         raise Ungradable(f"its last call took {result.last_call_ns} ns, which is impossible")
-    _need_messages(replace(result, recording=_last_call(result)))
+    _need_messages(result.of_last_call())
     return None
-
-
-def _last_call(result: Result) -> Recording | None:
-    """The recording of a case's last call: the MPI calls that each rank began in it."""
-    if result.recording is None:
-        return None
-    begins = {output.rank: int(output.spans_ns[-1][0]) for output in result.outputs}
-    return Recording([rank.since(begins.get(rank.rank, 0)) for rank in result.recording.ranks])
 
 
 def _need_recording(result: Result) -> Recording:
@@ -460,7 +462,10 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
     if not item.counted:
         return None
     recording = _need_recording(result)
-    got, names = counts(recording, result.case.levels), names_of(result.case)
+    got, names = dict(counts(recording, result.case.levels)), names_of(result.case)
+    if result.case.sequence:  # only the last call counts, but what any of them leaves
+        last = counts(_need_recording(result.of_last_call()), result.case.levels)
+        got |= {name: last[name] for name in last if name not in _LEFT_BEHIND}
     wrong: dict[str, str] = {}
     for what, formula in item.counted:
         quantity = what.removeprefix(MOST)

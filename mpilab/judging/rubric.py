@@ -20,6 +20,9 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     allowed = ["point-to-point"]        # kernel: groups of MPI calls, see
                                         # mpilab/kernels/symbols.py
     reference = "allgather/pairwise.c"  # kernel: our own answer, below src_c
+    battery_on = "nodes"                # the cases of the battery pretend to be on several nodes
+                                        # (mpilab.judging.battery.scattered); default: on one
+    narrow = { unused = "why this facet of the battery does not apply" }
 
     [[exercise.item]]
     id = "any-size"
@@ -29,7 +32,9 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
                                         # public check counts; it has the item's title, strict,
                                         # expected, complaint, than and faster, unless it sets them.
                                         # An item with only id and public carries no points.
-    ranks = [3, 5, 6, 7]                # all combinations of these are tried
+    battery = ["other-sizes", "roots"]  # facets of mpilab.judging.battery: it gets their cases,
+                                        # which take segments, fanouts, radixes and budgets in turn
+    ranks = [3, 5, 6, 7]                # all combinations of these are tried, besides the battery
     counts = [1, 7]                     # not for a barrier or a read
     datatypes = ["int"]
     in_place = [false]
@@ -55,8 +60,9 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     faster = 2.0                        # of ours, in each simulated case; then no ranks or places
     messages = "P * ceil_log2(P)"       # what the recording must show (names:
                                         # mpilab/algorithms/formula.py)
-    rounds = "ceil_log2(P)"
-    bytes = "P * (P - 1) * m"
+    rounds = "ceil_log2(P)"             # with a battery, in every case of the exercise that has a
+    bytes = "P * (P - 1) * m"           # right result, more than one rank and some data
+    counted_if = "P != 2"               # of the cases of other items: only if this holds
     busiest_messages = "ceil_log2(P)"   # sent by the rank that sends most
     busiest_received = "ceil_log2(P)"   # received by the rank that receives most
     most_busiest_bytes = "(P - 1) * m"  # with most_: at most that
@@ -109,9 +115,9 @@ same:
 import hashlib
 import json
 import tomllib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +127,7 @@ from mpilab.errors import InputError
 from mpilab.hosts import platforms
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import as_text
+from mpilab.judging import battery
 from mpilab.util.text import suggestion
 
 # A TOML table, and where ranks are: how many, and the fields of a Case that give their places.
@@ -184,7 +191,15 @@ QUANTITIES = (
 MOST = "most_"  # before a quantity: an upper bound
 COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 
-_KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
+_KERNEL_KEYS = {
+    "collective",
+    "function",
+    "allowed",
+    "reference",
+    "item",
+    "battery_on",
+    "narrow",
+}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
 _PUBLIC = "public"
 # What a public check takes from its exercise and its item: neither cases nor what is counted.
@@ -198,6 +213,8 @@ _ITEM_KEYS = {
     *REAL,
     *SIMULATED,
     _MORE_COUNTS,
+    "battery",
+    "counted_if",
     "than",
     "faster",
     *VARIED,
@@ -219,7 +236,7 @@ def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> d
     if collective_of(collective).reads:
         # The matrices describe a read.
         entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
-    elif collective_of(collective).has_blocks and "counts" not in entry:
+    elif collective_of(collective).has_blocks and not {"counts", "battery"} & entry.keys():
         raise KeyError("counts")
     values = {key: entry.get(key, default) for key, (_, default) in VARIED.items()}
     for key, (_, default) in VARIED.items():
@@ -238,11 +255,38 @@ def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> d
     return found
 
 
+# What the cases of the battery take in turn from an item.
+_IN_TURN = ("segments", "fanouts", "radixes", "budgets")
+_LONG_SEGMENT = 16384  # bytes, for blocks of battery.LONG elements
+
+
+def battery_cases(
+    collective: str, entry: Table, seed: int, where: str = ""
+) -> tuple[dict[Case, None], dict[Case, None]]:
+    """(cases, cases that are only simulated) of the facets that an item names, each once.
+
+    where   "nodes" if the ranks pretend to be on several nodes.
+    """
+    real: dict[Case, None] = {}
+    simulated: dict[Case, None] = {}
+    check_list("battery", entry.get("battery", []), "")
+    turns = {VARIED[key][0]: cycle(entry[key]) for key in _IN_TURN if entry.get(key)}
+    for trial in battery.trials(collective, entry.get("battery", [])):
+        fields = {**trial.fields, **{name: next(values) for name, values in turns.items()}}
+        if fields["count"] == battery.LONG and fields.get("segment"):
+            fields["segment"] = _LONG_SEGMENT
+        if where == "nodes" and trial.ranks > 1 and "latencies" not in fields:
+            fields["places"] = battery.scattered(trial.ranks)
+        case = _case(Case(collective, trial.ranks, **fields), seed)
+        (real if trial.real else simulated)[case] = None
+    return real, simulated
+
+
 def real_jobs(entry: Table) -> list[Job]:
     """The `jobs` of an item for `cases_of`: numbers of ranks, and where they are."""
     if "ranks" in entry and "places" in entry:
         raise InputError("'ranks' beside places, which already give the number; remove it")
-    if not any(key in entry for key in (*REAL, *SIMULATED)):
+    if not any(key in entry for key in (*REAL, *SIMULATED, "battery")):
         raise KeyError("ranks")
     return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
 
@@ -300,6 +344,8 @@ class Item:
 
     cases      for a kernel: the cases it is run on.
     simulated  for a kernel: additional cases that are only simulated.
+    also       for a kernel: cases of other items in which `counted` must hold, too, if their result
+               is right; whether it is right is not this item's business.
     than, faster   for a kernel: in each of `simulated`, its simulated time times `faster` must be
                at most that of our kernel `than`; "" if time does not count.
     counted    for a kernel: pairs (one of COUNTED, formula) that recordings must match.
@@ -322,6 +368,12 @@ class Item:
     than: str = ""
     faster: float = 1.0
     criteria: tuple[Criterion, ...] = ()
+    also: tuple[Case, ...] = ()
+
+    @property
+    def every(self) -> tuple[Case, ...]:
+        """All cases that have a say in this item."""
+        return (*self.cases, *self.simulated, *self.also)
 
 
 @dataclass(frozen=True)
@@ -331,6 +383,7 @@ class Exercise:
     variants  if the answer may be one of several kernels: an Exercise for each, with the same id
               and the same number of points. The exercise itself then has no function, and one item
               that stands for those of the chosen variant.
+    narrow    facets of the battery that no item has, with the reason: ((facet, reason), …).
     """
 
     id: str
@@ -342,6 +395,7 @@ class Exercise:
     allowed: tuple[str, ...] = ()
     reference: str = ""
     variants: "tuple[Exercise, ...]" = ()
+    narrow: tuple[tuple[str, str], ...] = ()
 
     @property
     def points(self) -> float:
@@ -485,6 +539,15 @@ def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
     items = tuple(
         _item(item, entry, seed, where) for item in entry["item"] if not _is_only_public(item)
     )
+    narrow = entry.get("narrow", {})
+    if narrow or any("battery" in item for item in entry["item"]):
+        named = {facet for item in entry["item"] for facet in item.get("battery", ())}
+        try:
+            battery.check_complete(entry["collective"], named, narrow)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        conditions = {item["id"]: item.get("counted_if", "1") for item in entry["item"]}
+        items = tuple(_counting_more(items, conditions, where))
     return Exercise(
         entry["id"],
         entry["title"],
@@ -494,7 +557,41 @@ def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
         entry.get("function", ""),
         tuple(entry.get("allowed", ())),
         entry.get("reference", ""),
+        narrow=tuple(narrow.items()),
     )
+
+
+def _is_countable(case: Case) -> bool:
+    """Whether formulas speak of a case: messages without data may be left out, and an operation
+    that does not commute may need others."""
+    has_data = case.count > 0 or not collective_of(case.collective).has_blocks
+    return case.ranks > 1 and has_data and case.op == "sum"
+
+
+def _counting_more(
+    items: Sequence[Item], conditions: Mapping[str, str], where: str
+) -> Iterator[Item]:
+    """The items, with the cases of others for which their formulas speak."""
+    for item in items:
+        if not item.counted:
+            yield item
+            continue
+        here = f"{where}, item {item.id!r}"
+        own = {*item.cases, *item.simulated}
+        others = dict.fromkeys(
+            case
+            for other in items
+            if not other.than
+            for case in (*other.cases, *other.simulated)
+            if case not in own and _is_countable(case)
+        )
+        also = [
+            case for case in others if _evaluate(conditions[item.id], case, f"{here}, counted_if")
+        ]
+        for case in also:
+            for what, formula in item.counted:
+                _evaluate(formula, case, f"{here}, {what} with {case.describe()}")
+        yield replace(item, also=tuple(also))
 
 
 def _with_variants(entry: Table, seed: int, where: str) -> Exercise:
@@ -538,6 +635,10 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
                 check_list(_MORE_COUNTS, entry[_MORE_COUNTS], 0)
                 more = {**entry, "counts": entry[_MORE_COUNTS]}
                 simulated |= cases_of(exercise["collective"], more, seed, real_jobs(entry))
+            on = exercise.get("battery_on", "")
+            real, only_simulated = battery_cases(exercise["collective"], entry, seed, on)
+            cases = tuple({**dict.fromkeys(cases), **real})
+            simulated |= only_simulated
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if not cases and not simulated:
@@ -684,9 +785,9 @@ def _refuse_real_times(entry: Table, where: str) -> None:
         raise InputError(f"{where}: faster = {entry['faster']!r}: must be a number above 0")
 
 
-def _evaluate(formula: str, case: Case, where: str) -> None:
+def _evaluate(formula: str, case: Case, where: str) -> int:
     try:
-        evaluate(formula, **names_of(case))
+        return evaluate(formula, **names_of(case))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

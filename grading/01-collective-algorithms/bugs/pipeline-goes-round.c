@@ -14,7 +14,7 @@ int bcast_pipeline(void *buffer, int count, MPI_Datatype datatype, int root, MPI
     const long segment = mpilab_tuning.segment_bytes > 0 ? mpilab_tuning.segment_bytes : 8192;
     const int elements = segment > type_bytes ? (int)(segment / type_bytes) : 1;
     const int left = (rank - 1 + size) % size, right = (rank + 1) % size;
-    char *const spare = malloc((size_t)(count * extent) + 64);
+    char *const spare = malloc((size_t)(count * extent) + 128);
 
     for (int begin = 0; size > 1 && begin < count && err == MPI_SUCCESS; begin += elements) {
         const int length = elements < count - begin ? elements : count - begin;
@@ -26,7 +26,7 @@ int bcast_pipeline(void *buffer, int count, MPI_Datatype datatype, int root, MPI
     }
     for (int begin = 0; size > 1 && rank == root && begin < count && err == MPI_SUCCESS;
          begin += elements)
-        err = MPI_Recv(spare, elements < count - begin ? elements : count - begin, datatype, left,
+        err = MPI_Recv(spare + 64, elements < count - begin ? elements : count - begin, datatype, left,
                        TAG, comm, MPI_STATUS_IGNORE);
     free(spare);
     return err;

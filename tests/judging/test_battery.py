@@ -1,0 +1,177 @@
+"""The standard battery: no rubric forgets a facet, and its cases find what they are for."""
+
+import pytest
+
+from mpilab.cases.case import Case
+from mpilab.cases.output import wrong_calls
+from mpilab.diagnosis import diagnose
+from mpilab.errors import InputError
+from mpilab.judging import agreement, battery
+from mpilab.judging.rubric import load
+from mpilab.kernels import simgrid as builds
+from mpilab.runners.simgrid import simulate
+from mpilab.util.kit import ROOT
+
+WITH_BATTERY = ("00-first-contact", "01-collective-algorithms", "02-allgather")
+RUBRIC = """
+lab = "99-test"
+[[exercise]]
+id = "x"
+title = "X"
+kind = "kernel"
+collective = "barrier"
+function = "barrier_x"
+{narrow}
+[[exercise.item]]
+id = "a"
+title = "A"
+points = 2
+battery = ["powers-of-two", "communicators", "again", "strict"]
+[[exercise.item]]
+id = "b"
+title = "B"
+points = 2
+ranks = [2]
+rounds = "ceil_log2(P)"
+"""
+HEAD = """
+#include "mpilab.h"
+#include <string.h>
+int gather_x(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+             int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    int rank;
+    %s
+    MPI_Comm_rank(comm, &rank);
+    if (rank != root)
+        return MPI_Send(sendbuf, sendcount, sendtype, root, TAG, comm);
+    int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+    for (int source = 0; source < size && err == MPI_SUCCESS; source++)
+        if (source != root)
+            err = MPI_Recv(block(recvbuf, source, recvcount, recvtype), recvcount, recvtype, %s,
+                           TAG, comm, MPI_STATUS_IGNORE);
+    return err;
+}
+"""
+SIZE = "int size; MPI_Comm_size(comm, &size);"
+
+
+@pytest.fixture
+def found(tmp_path, require_tool):
+    """A function: the results of cases of a gather, simulated."""
+    require_tool("smpirun")
+
+    def of(size, source, *cases):
+        library = builds.build(HEAD % (size, source), tmp_path)
+        return simulate(library.library, "gather_x", cases)
+
+    return of
+
+
+def _load(tmp_path, narrow):
+    path = tmp_path / "rubric.toml"
+    path.write_text(RUBRIC.format(narrow=narrow), encoding="utf-8")
+    return load(path)
+
+
+def test_a_rubric_that_forgets_a_facet_is_rejected_with_its_name(tmp_path):
+    with pytest.raises(InputError, match="no item is for 'other-sizes', 'arrivals'; add it"):
+        _load(tmp_path, "")
+    with pytest.raises(InputError, match="narrow: other-sizes = '': say why in a sentence"):
+        _load(tmp_path, 'narrow = { other-sizes = "" }')
+    with pytest.raises(InputError, match="narrow: 'roots' is no facet of a barrier"):
+        _load(tmp_path, 'narrow = { roots = "A barrier has no root at all." }')
+
+
+def test_counts_hold_in_every_case_of_the_exercise(tmp_path):
+    reason = '"Nobody has asked for it here."'
+    rubric = _load(tmp_path, f"narrow = {{ other-sizes = {reason}, arrivals = {reason} }}")
+    first, counting = rubric.exercise("x").items
+    assert first.also == ()  # it counts nothing
+    assert counting.cases == (Case("barrier", 2, 0, seed=counting.cases[0].seed),)
+    assert set(counting.also) == {
+        case for case in (*first.cases, *first.simulated) if case.ranks > 1
+    } - set(counting.cases)
+
+
+@pytest.mark.parametrize("lab", WITH_BATTERY)
+def test_each_kernel_of_a_lab_stands_the_whole_battery(lab):
+    rubric = load(ROOT / "grading" / lab / "rubric.toml")
+    kernels = [
+        each
+        for exercise in rubric.exercises
+        for each in exercise.variants or (exercise,)
+        if each.collective
+    ]
+    assert kernels
+    for kernel in kernels:
+        cases = [case for item in kernel.items for case in (*item.cases, *item.simulated)]
+        known = {name for name, _ in kernel.narrow}
+        if "communicators" not in known:
+            assert {case.sequence for case in cases} >= {"duplicate", "parts"}, kernel.function
+            assert any(case.reversed for case in cases), kernel.function
+        if "arrivals" not in known:
+            assert len({case.latencies for case in cases}) > 3, kernel.function
+
+
+def test_an_item_is_not_lost_for_a_wrong_result_in_a_case_that_it_only_counts(
+    tmp_path, require_tool
+):
+    reason = '"Nobody has asked for it here."'
+    rubric = _load(tmp_path, f"narrow = {{ other-sizes = {reason}, arrivals = {reason} }}")
+    exercise = rubric.exercise("x")
+    require_tool("smpirun")
+    broken = simulate(builds.kernels(), "barrier_dissemination", [*exercise.items[1].every])
+    witness = agreement.Witness(broken)
+    passed = agreement.judge_simulated(exercise, witness).items[1]
+    assert passed.outcome == "pass", passed.reason
+    for result in broken:
+        if result.case in exercise.items[1].also:
+            result.outcome = "deadlock"
+    still = agreement.judge_simulated(exercise, agreement.Witness(broken)).items[1]
+    assert still.outcome == "pass", still.reason
+
+
+def test_a_gather_that_assumes_an_order_of_arrival_is_wrong_only_with_uneven_latencies(found):
+    even, *uneven = found(
+        SIZE, "MPI_ANY_SOURCE", *(Case("gather", 4, 3, latencies=seed) for seed in range(4))
+    )
+    assert diagnose(even) is None
+    kinds = [told.kind for result in uneven if (told := diagnose(result)) is not None]
+    assert kinds and set(kinds) == {"wrong-result"}
+
+
+def test_a_size_kept_in_a_static_variable_is_wrong_on_a_part_of_the_ranks(found):
+    static = "static int size; if (size == 0) MPI_Comm_size(comm, &size);"
+    alone, again, parts = found(
+        static,
+        "source",
+        *(Case("gather", 5, 2, sequence=name) for name in ("", "again", "parts")),
+    )
+    assert diagnose(alone) is None and diagnose(again) is None
+    told = diagnose(parts)  # three ranks were asked, and five are waited for
+    assert told.kind == "mpi-error" and "rank 0" in told.headline
+
+
+def test_each_call_of_a_sequence_is_compared_with_its_own_data(found):
+    skips = SIZE + " if (size == 3) return MPI_SUCCESS;"
+    (result,) = found(skips, "source", Case("gather", 5, 2, sequence="parts"))
+    assert wrong_calls(result.case, result.outputs) == {1: (0,)}
+    assert diagnose(result).headline == (
+        "the second of 3 calls, on a communicator of 3 of the 5 ranks, left a wrong result on "
+        "rank 0"
+    )
+
+
+def test_a_rank_that_looks_at_an_ignored_argument_is_noticed(found):
+    looks = SIZE + " if (recvcount < 0) return MPI_ERR_COUNT;"
+    plain, unused = found(looks, "source", Case("gather", 4, 2), Case("gather", 4, 2, unused=True))
+    assert diagnose(plain) is None
+    assert diagnose(unused).kind == "deadlock"  # the root waits for ranks that refused
+
+
+def test_the_battery_has_every_number_of_ranks_and_every_datatype():
+    for collective in ("allgather", "alltoallv", "bcast", "gather", "reduce", "scatter"):
+        cases = battery.trials(collective, battery.facets_of(collective))
+        assert {one.ranks for one in cases} >= {1, 2, 3, 4, 5, 7, 8, 13, 16, 33, 64}
+        assert {one.fields.get("datatype") for one in cases} >= {"raised", "backward", "shifted"}
