@@ -1,8 +1,8 @@
 /* Tries: to send a signal to mpirun and to every other process
  * Stopped by: the jail: it has no signals; natively, a PID namespace
- * Status: ungradable
+ * Status: graded
  * Points: 0
- * Reason: it could not be built in isolation
+ * Reason: it uses getppid, kill, which is not available to a kernel
  */
 #define _POSIX_C_SOURCE 200809L
 #include "mpilab.h"
