@@ -473,9 +473,12 @@ show(
 # %% [markdown]
 # It must work
 #
-# - for any number of ranks, any `recvcount` (including 0), any datatype, and `MPI_IN_PLACE`;
+# - for any number of ranks, any `recvcount` (including 0, and blocks too long for MPI to buffer), any
+#   datatype (also with a lower bound, or backward in memory), and `MPI_IN_PLACE`, where `sendcount` and
+#   `sendtype` may have any value;
+# - when it is called again, also on a duplicate, or on a communicator of another size;
 # - for any communicator: its ranks need not be those of `MPI_COMM_WORLD`;
-# - in strict mode, where every send waits for its receiver;
+# - in strict mode, where every send waits for its receiver, and in whatever order messages arrive;
 # - with $P(P-1)$ messages of one block in $P - 1$ rounds;
 # - with $M(P-1)$ blocks between nodes, if there are $M > 1$ nodes: each node sends only to the next
 #   one. No ring needs fewer;

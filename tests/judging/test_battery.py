@@ -9,10 +9,17 @@ from mpilab.errors import InputError
 from mpilab.judging import agreement, battery
 from mpilab.judging.rubric import load
 from mpilab.kernels import simgrid as builds
+from mpilab.models.textbook import ALGORITHMS, bcast_seconds, best_segments
 from mpilab.runners.simgrid import simulate
 from mpilab.util.kit import ROOT
 
-WITH_BATTERY = ("00-first-contact", "01-collective-algorithms", "02-allgather")
+WITH_BATTERY = (
+    "00-first-contact",
+    "01-collective-algorithms",
+    "02-allgather",
+    "03-rank-mapping",
+    "06-tune-and-scale",
+)
 RUBRIC = """
 lab = "99-test"
 [[exercise]]
@@ -175,3 +182,15 @@ def test_the_battery_has_every_number_of_ranks_and_every_datatype():
         cases = battery.trials(collective, battery.facets_of(collective))
         assert {one.ranks for one in cases} >= {1, 2, 3, 4, 5, 7, 8, 13, 16, 33, 64}
         assert {one.fields.get("datatype") for one in cases} >= {"raised", "backward", "shifted"}
+
+
+def test_no_call_of_choose_is_a_tie_that_rounding_may_decide():
+    rubric = load(ROOT / "grading" / "01-collective-algorithms" / "rubric.toml")
+    for item in rubric.exercise("choose").items:
+        for call in item.arguments:
+            segments = best_segments(*call)
+            ranks, size, alpha, beta = call
+            seconds = sorted(
+                bcast_seconds(name, ranks, size, segments, alpha, beta) for name in ALGORITHMS
+            )
+            assert seconds[1] > 1.001 * seconds[0], call
