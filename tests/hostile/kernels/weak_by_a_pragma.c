@@ -1,8 +1,8 @@
 /* Tries: a function that may be missing, so that the linker does not complain
- * Stopped by: the jail: a missing weak function is missing there, too
+ * Stopped by: the jail: a missing weak function is missing there, too; natively, the system call filter
  * Status: graded
  * Points: 0
- * Reason: nothing was written
+ * Reason: it tried to start a process | nothing was written
  */
 #include "mpilab.h"
 
