@@ -390,7 +390,7 @@ class Processes:
         self._end_elsewhere()
         left = supervisor.sweep(self.identity, self.directories)
         for process in (self.mpirun, self.forkserver):
-            if process is not None:
+            if process is not None and process.pid not in left:
                 process.wait()
         self.events.close()
         self._open.close()

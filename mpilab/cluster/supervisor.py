@@ -68,13 +68,14 @@ def sweep(
 
 def kill(identity: str, spare: Collection[int] = ()) -> list[int]:
     """SIGKILL every process with the marker until none is left; return the IDs of any survivors."""
-    give_up = time.monotonic() + PATIENCE_S
+    # From the first signal on: a scan of a busy machine may take longer than a killed process has.
+    give_up: float | None = None
     empty_scans = 0
     while True:
         left = [process for process in marked(identity) if process not in spare]
         # During exec a process has no environment for an instant: scan twice.
         empty_scans = 0 if left else empty_scans + 1
-        if empty_scans == 2 or time.monotonic() > give_up:
+        if empty_scans == 2 or (give_up is not None and time.monotonic() > give_up):
             return left
         for process in left:
             try:
@@ -82,6 +83,7 @@ def kill(identity: str, spare: Collection[int] = ()) -> list[int]:
             except ProcessLookupError:
                 continue
         if left:
+            give_up = give_up or time.monotonic() + PATIENCE_S
             # They are not our children, so we cannot wait for them.
             time.sleep(0.01)
 

@@ -549,6 +549,16 @@ def test_readiness_is_measured_against_the_floor():
     assert 0.2 < floor < 30
 
 
+def test_a_sweep_kills_even_if_looking_for_the_processes_took_all_its_time(monkeypatch):
+    """As on a machine so busy that one scan of all processes takes seconds."""
+    monkeypatch.setattr(supervisor, "PATIENCE_S", 0.0)
+    marked = os.environ | {supervisor.MARKER: "swept"}
+    process = subprocess.Popen(["cat"], env=marked, stdin=subprocess.PIPE)
+    with process:
+        supervisor.sweep("swept")
+        assert process.wait(SOON_S) == -signal.SIGKILL
+
+
 OWNER = """
 import os, signal
 {before}
