@@ -165,8 +165,6 @@ NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
     "stack exhausted",
 )
 HEAP_CORRUPTED, DIVISION_BY_ZERO = "heap corrupted", "division by zero"
-# The harness rounds its buffers up by a word and puts a guard zone on each side of the data.
-_AROUND_DATA = 2 * GUARD_BYTES + 8
 FIRST_PAGE = 4096
 
 _ERROR = re.compile(r"^==\d+==ERROR: AddressSanitizer: (?P<text>.*)$", re.MULTILINE)
@@ -387,7 +385,7 @@ def _region(text: str, address: int, allocators: Collection[str]) -> tuple[str, 
         for buffer in ("send", "receive"):
             # The harness's allocation includes the guard zones of its buffers.
             if f"make_{buffer}_region" in allocators:
-                data = size - _AROUND_DATA
+                data = size - 2 * GUARD_BYTES
                 return f"the {buffer} buffer ({data} bytes)", _where(position - GUARD_BYTES, data)
         return f"{size} bytes from malloc()", _where(position, size)
     if found := min(_GLOBAL.finditer(text), key=lambda m: int(m["distance"]), default=None):
