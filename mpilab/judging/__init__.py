@@ -5,6 +5,7 @@ the reason in words and the diagnosis it is based on. Only `calls`, a program th
 runs a student's code.
 
 rubric        exercises, items, cases; which of them are public
+battery       what every answer to an exercise on a collective must stand, by facet
 judge         judges one answer by its results
 transfers     what recorded messages must have carried for a result to be correct
 agreement     simulated and real results of one answer, and what holds where they differ
