@@ -17,9 +17,10 @@ import psutil
 from small_clusters import Traces, await_end, described
 
 from mpilab.cases.case import Case
-from mpilab.hosts.emulated import EmulatedHosts, namespaces
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import ERROR, TIME_OUT
+from mpilab.util import namespaces
 
 PR_SET_CHILD_SUBREAPER = 36
 KINDS = ("place", "crashes", "crossed", "leaves")
