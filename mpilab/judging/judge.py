@@ -189,11 +189,16 @@ def plan(exercise: Exercise, most_ranks: int | None = None) -> Plan:
 
 
 def each_once(pairs: Iterable[tuple[Case, str]]) -> Plan:
-    """(cases, for each the items that contain it), from pairs of a case and an item's id."""
+    """(cases, for each the items that contain it), from pairs of a case and an item's id.
+
+    Those with the fewest ranks come first: cases after a failure may be skipped, and students
+    understand a failure best on few ranks.
+    """
     groups: dict[Case, list[str]] = {}
     for case, item in pairs:
         groups.setdefault(case, []).append(item)
-    return list(groups), [tuple(items) for items in groups.values()]
+    cases = sorted(groups, key=lambda case: case.ranks)
+    return cases, [tuple(groups[case]) for case in cases]
 
 
 def judge_exercise(
