@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A rank sends to at most this many nodes at a time, so that the number of messages under way grows
+ * with the number of nodes, not with its square. */
+enum { NODES_AT_ONCE = 32 };
+
 struct travel {
     struct mpilab_plan *plan;
     char *area[AREAS];
@@ -167,10 +171,18 @@ static int sort_outgoing(struct travel *travel, const struct task *task)
     return err;
 }
 
-/* --- across */
-static int post_across(struct travel *travel, const struct task *task)
+/* --- across: in step s, to the node s nodes further and from the one s nodes back, so that no node
+ * is everybody's first. */
+static int is_among(const struct mpilab_plan *plan, int from, int to, int first_step)
+{
+    const int nodes = plan->topology->nodes, step = (to - from + nodes) % nodes;
+    return first_step <= step && step < first_step + NODES_AT_ONCE;
+}
+
+static int post_across(struct travel *travel, const struct task *task, int first_step)
 {
     const struct mpilab_plan *const plan = travel->plan;
+    const struct mpilab_topology *const topology = plan->topology;
     const int *const feeder = plan_feeders(plan), served = plan_served(plan);
     char *incoming = travel->area[INCOMING], *outgoing = travel->area[OUTGOING];
     int err = MPI_SUCCESS;
@@ -178,12 +190,22 @@ static int post_across(struct travel *travel, const struct task *task)
         last = first + 1;
         while (last < served && feeder[last] == feeder[first])
             last++;
-        err = post_receive(travel, &incoming, bytes_in(plan, task, first, last), feeder[first]);
+        const long long bytes = bytes_in(plan, task, first, last);
+        if (is_among(plan, topology->node[feeder[first]], plan->node, first_step))
+            err = post_receive(travel, &incoming, bytes, feeder[first]);
+        else
+            incoming += bytes;
     }
-    for (int node = 0; node < plan->topology->nodes && err == MPI_SUCCESS; node++)
-        if (node != plan->node)
-            err = post_send(travel, &outgoing, bytes_out(plan, task, node),
-                            plan->route->partner(plan->topology, plan->rank, node));
+    for (int node = 0; node < topology->nodes && err == MPI_SUCCESS; node++) {
+        if (node == plan->node)
+            continue;
+        const long long bytes = bytes_out(plan, task, node);
+        if (is_among(plan, plan->node, node, first_step))
+            err = post_send(travel, &outgoing, bytes,
+                            plan->route->partner(topology, plan->rank, node));
+        else
+            outgoing += bytes;
+    }
     return err;
 }
 
@@ -256,15 +278,19 @@ static int take_step(struct travel *travel, long long step, long long tasks)
     int err = MPI_SUCCESS;
     if (goes_up)
         err = post_up(travel, &up);
-    if (err == MPI_SUCCESS && goes_across)
-        err = post_across(travel, &across);
     if (err == MPI_SUCCESS && goes_down)
         err = post_down(travel, &down);
-    if (err == MPI_SUCCESS && travel->started > 0)
-        err = MPI_Waitall(travel->started, travel->requests, MPI_STATUSES_IGNORE);
-    if (err != MPI_SUCCESS)
-        return err;
-    travel->started = 0;
+    int first_step = 1;
+    do {
+        if (err == MPI_SUCCESS && goes_across)
+            err = post_across(travel, &across, first_step);
+        if (err == MPI_SUCCESS && travel->started > 0)
+            err = MPI_Waitall(travel->started, travel->requests, MPI_STATUSES_IGNORE);
+        if (err != MPI_SUCCESS)
+            return err;
+        travel->started = 0;
+        first_step += NODES_AT_ONCE;
+    } while (goes_across && first_step < plan->topology->nodes);
     if (goes_up)
         err = sort_outgoing(travel, &up);
     if (err == MPI_SUCCESS && goes_across)

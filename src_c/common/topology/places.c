@@ -1,19 +1,29 @@
-/* From the places of all ranks to their order by group, node and rank. */
+/* From the places of all ranks to their order by group, node and rank.
+ *
+ * Names are long: only rank 0 gathers them. It broadcasts two numbers for each rank, so that no
+ * other rank needs more than 8 bytes for each of P. */
 #include "cache.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank with the lowest ranks of its group and node: the key that ranks are sorted by. */
+/* The lowest ranks of a rank's group and node. */
 struct seat {
-    int group, node, rank;
+    int group, node;
+};
+enum { NO_MEMORY = -1 }; /* as the group of rank 0: it could not sort the names */
+
+/* What ranks are sorted by. */
+struct key {
+    struct seat seat;
+    int rank;
 };
 
-static int by_seat(const void *one, const void *other)
+static int by_key(const void *one, const void *other)
 {
-    const struct seat *a = one, *b = other;
-    if (a->group != b->group)
-        return a->group - b->group;
-    return a->node != b->node ? a->node - b->node : a->rank - b->rank;
+    const struct key *a = one, *b = other;
+    if (a->seat.group != b->seat.group)
+        return a->seat.group - b->seat.group;
+    return a->seat.node != b->seat.node ? a->seat.node - b->seat.node : a->rank - b->rank;
 }
 
 /* A rank with its place: sorting by name brings together the ranks of a group, and of a node. With
@@ -42,10 +52,11 @@ static void seat_group(const struct named *named, int begin, int end, struct sea
     for (int i = begin; i < end; i++) {
         if (i > begin && strcmp(named[i].place->node, named[i - 1].place->node) != 0)
             node = named[i].rank; /* the lowest of its node comes first */
-        seats[named[i].rank] = (struct seat){group, node, named[i].rank};
+        seats[named[i].rank] = (struct seat){group, node};
     }
 }
 
+/* At rank 0, which has the places of all ranks. */
 static int find_seats(const struct mpilab_place *places, int size, struct seat *seats)
 {
     struct named *named = malloc((size_t)size * sizeof *named);
@@ -66,13 +77,19 @@ static int find_seats(const struct mpilab_place *places, int size, struct seat *
 
 static int take_memory(struct mpilab_topology *topology)
 {
-    const size_t size = (size_t)topology->size;
-    int **const arrays[] = {&topology->node,      &topology->group,      &topology->order,
-                            &topology->position,  &topology->node_begin, &topology->group_begin,
-                            &topology->first_node};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        *arrays[i] = calloc(size + 1, sizeof(int));
-        if (*arrays[i] == NULL)
+    const struct {
+        int **array;
+        int length;
+    } needed[] = {{&topology->node, topology->size},
+                  {&topology->group, topology->size},
+                  {&topology->order, topology->size},
+                  {&topology->position, topology->size},
+                  {&topology->node_begin, topology->nodes + 1},
+                  {&topology->first_node, topology->groups + 1},
+                  {&topology->group_begin, topology->groups + 1}};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        *needed[i].array = malloc((size_t)needed[i].length * sizeof(int));
+        if (*needed[i].array == NULL)
             return MPI_ERR_NO_MEM;
     }
     return MPI_SUCCESS;
@@ -89,54 +106,87 @@ void topology_free(struct mpilab_topology *topology)
     free(topology->first_node);
 }
 
-static void number(struct mpilab_topology *topology, const struct seat *seats)
+/* Whether a new group, or node, begins at position i of the keys. */
+static int begins_group(const struct key *keys, int i)
+{
+    return i == 0 || keys[i].seat.group != keys[i - 1].seat.group;
+}
+
+static int begins_node(const struct key *keys, int i)
+{
+    return i == 0 || keys[i].seat.node != keys[i - 1].seat.node;
+}
+
+static int number(struct mpilab_topology *topology, const struct key *keys)
 {
     for (int i = 0; i < topology->size; i++) {
-        const int is_first = i == 0;
-        if (is_first || seats[i].group != seats[i - 1].group) {
-            topology->group_begin[topology->groups] = i;
-            topology->first_node[topology->groups++] = topology->nodes;
+        topology->groups += begins_group(keys, i);
+        topology->nodes += begins_node(keys, i);
+    }
+    const int err = take_memory(topology);
+    if (err != MPI_SUCCESS)
+        return err;
+    int groups = 0, nodes = 0;
+    for (int i = 0; i < topology->size; i++) {
+        if (begins_group(keys, i)) {
+            topology->group_begin[groups] = i;
+            topology->first_node[groups++] = nodes;
         }
-        if (is_first || seats[i].node != seats[i - 1].node)
-            topology->node_begin[topology->nodes++] = i;
-        const int rank = seats[i].rank;
-        topology->group[rank] = topology->groups - 1;
-        topology->node[rank] = topology->nodes - 1;
+        if (begins_node(keys, i))
+            topology->node_begin[nodes++] = i;
+        const int rank = keys[i].rank;
+        topology->group[rank] = groups - 1;
+        topology->node[rank] = nodes - 1;
         topology->order[i] = rank;
         topology->position[rank] = i;
     }
-    topology->group_begin[topology->groups] = topology->size;
-    topology->first_node[topology->groups] = topology->nodes;
-    topology->node_begin[topology->nodes] = topology->size;
+    topology->group_begin[groups] = topology->size;
+    topology->first_node[groups] = nodes;
+    topology->node_begin[nodes] = topology->size;
+    return MPI_SUCCESS;
 }
 
-static int sort(const struct mpilab_place *places, struct mpilab_topology *topology)
+static int sort(const struct seat *seats, struct mpilab_topology *topology)
 {
-    struct seat *seats = malloc((size_t)topology->size * sizeof *seats);
-    int err = seats == NULL ? MPI_ERR_NO_MEM : take_memory(topology);
-    if (err == MPI_SUCCESS)
-        err = find_seats(places, topology->size, seats);
-    if (err == MPI_SUCCESS) {
-        qsort(seats, (size_t)topology->size, sizeof *seats, by_seat);
-        number(topology, seats);
-    }
-    free(seats);
+    struct key *keys = malloc((size_t)topology->size * sizeof *keys);
+    if (keys == NULL)
+        return MPI_ERR_NO_MEM;
+    for (int rank = 0; rank < topology->size; rank++)
+        keys[rank] = (struct key){seats[rank], rank};
+    qsort(keys, (size_t)topology->size, sizeof *keys, by_key);
+    const int err = number(topology, keys);
+    free(keys);
     return err;
+}
+
+/* The seats of all ranks, on all ranks. */
+static int learn_seats(MPI_Comm comm, int size, struct seat *seats)
+{
+    int rank;
+    struct mpilab_place *places = NULL;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0) {
+        places = malloc((size_t)size * sizeof *places);
+        if (places == NULL)
+            return MPI_ERR_NO_MEM;
+    }
+    const int bytes = (int)sizeof *places;
+    int err = MPI_Gather(mpilab_place(), bytes, MPI_CHAR, places, bytes, MPI_CHAR, 0, comm);
+    if (rank == 0 && err == MPI_SUCCESS && find_seats(places, size, seats) != MPI_SUCCESS)
+        seats[0].group = NO_MEMORY;
+    free(places);
+    if (err == MPI_SUCCESS)
+        err = MPI_Bcast(seats, 2 * size, MPI_INT, 0, comm);
+    return err == MPI_SUCCESS && seats[0].group == NO_MEMORY ? MPI_ERR_NO_MEM : err;
 }
 
 int topology_build(MPI_Comm comm, struct mpilab_topology *topology)
 {
-    int rank;
-    MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &topology->size);
-    struct mpilab_place *places = malloc((size_t)topology->size * sizeof *places);
-    if (places == NULL)
-        return MPI_ERR_NO_MEM;
-    const int bytes = (int)sizeof *places;
-    places[rank] = *mpilab_place();
-    int err = MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, places, bytes, MPI_CHAR, comm);
+    struct seat *seats = malloc((size_t)topology->size * sizeof *seats);
+    int err = seats == NULL ? MPI_ERR_NO_MEM : learn_seats(comm, topology->size, seats);
     if (err == MPI_SUCCESS)
-        err = sort(places, topology);
-    free(places);
+        err = sort(seats, topology);
+    free(seats);
     return err;
 }
