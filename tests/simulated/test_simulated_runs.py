@@ -7,11 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
 from mpilab.diagnosis import diagnose
 from mpilab.errors import InputError, SetupError
 from mpilab.hosts import orders
+from mpilab.hosts.orders import places_of
 from mpilab.kernels import build, simgrid
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import kernels
@@ -84,6 +86,23 @@ def test_many_cases_of_all_kinds_are_right():
     for result in simulate(kernels(), "", cases):
         assert result.outcome == "done"
         assert not compare(result.case, result.outputs), result.case
+
+
+@pytest.mark.parametrize("name", ["leaders", "multilane", "gathervs"])
+def test_beyond_32_other_nodes_an_exchange_takes_more_rounds(name):
+    """More nodes than a rank sends to at a time; the last batch is smaller than the others."""
+    shape = {"function": f"alltoallv_{name}", "places": places_of("1x70x2 rr")}
+    cases = [
+        Case("alltoallv", 140, 3, pattern="ragged", **shape),
+        Case("alltoallv", 140, 2, **shape),
+    ]
+    uneven, even = simulate(kernels(), "", cases)
+    assert not compare(uneven.case, uneven.outputs) and not compare(even.case, even.outputs)
+    messages = even.recording.messages
+    counted = (even.recording.rounds, len(messages), int(messages["bytes"].sum()))
+    assert counted == cost_of(f"alltoallv_{name}").at(even.case)
+    across = -(-69 // 32)
+    assert even.recording.rounds == (140 if name == "gathervs" else across) + 2
 
 
 def test_simulated_times_are_the_same_in_every_run_also_on_a_busy_machine():

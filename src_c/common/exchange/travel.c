@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A rank sends to at most this many nodes at a time, so that the number of messages under way grows
- * with the number of nodes, not with its square. */
+ * with the number of nodes, not with its square. (One by one, it sends to a single node.) */
 enum { NODES_AT_ONCE = 32 };
 
 struct travel {
@@ -173,10 +173,15 @@ static int sort_outgoing(struct travel *travel, const struct task *task)
 
 /* --- across: in step s, to the node s nodes further and from the one s nodes back, so that no node
  * is everybody's first. */
+static int nodes_at_once(const struct mpilab_plan *plan)
+{
+    return plan->route->one_by_one ? plan->topology->nodes : NODES_AT_ONCE;
+}
+
 static int is_among(const struct mpilab_plan *plan, int from, int to, int first_step)
 {
     const int nodes = plan->topology->nodes, step = (to - from + nodes) % nodes;
-    return first_step <= step && step < first_step + NODES_AT_ONCE;
+    return first_step <= step && step < first_step + nodes_at_once(plan);
 }
 
 static int post_across(struct travel *travel, const struct task *task, int first_step)
@@ -289,7 +294,7 @@ static int take_step(struct travel *travel, long long step, long long tasks)
         if (err != MPI_SUCCESS)
             return err;
         travel->started = 0;
-        first_step += NODES_AT_ONCE;
+        first_step += nodes_at_once(plan);
     } while (goes_across && first_step < plan->topology->nodes);
     if (goes_up)
         err = sort_outgoing(travel, &up);
