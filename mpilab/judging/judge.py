@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mpilab.algorithms.formula import evaluate, names_of
+import numpy as np
+
+from mpilab.algorithms.formula import Value, evaluate, names_of
 from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.cases.output import wrong_calls
 from mpilab.diagnosis import diagnose, model
@@ -19,7 +21,7 @@ from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnos
 from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
-from mpilab.judging.rubric import MOST, Exercise, Item
+from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item
 from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
@@ -469,10 +471,15 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
     recording = _need_recording(result)
     got, names = dict(counts(recording, result.case.levels)), names_of(result.case)
     if result.case.sequence:  # only the last call counts, but what any of them leaves
-        last = counts(_need_recording(result.of_last_call()), result.case.levels)
+        recording = _need_recording(result.of_last_call())
+        last = counts(recording, result.case.levels)
         got |= {name: last[name] for name in last if name not in _LEFT_BEHIND}
     wrong: dict[str, str] = {}
     for what, formula in item.counted:
+        if what == PARTNERS:
+            if astray := _astray(formula, names, recording):
+                wrong[what] = astray
+            continue
         quantity = what.removeprefix(MOST)
         expected, found = evaluate(formula, **names), got[quantity]
         if found > expected or (found < expected and what == quantity):
@@ -492,5 +499,19 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
     return Wrong(
         result,
         f"the result is right, but by another algorithm: {', '.join(wrong.values())}.",
-        {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
+        {_WORDS[quantity][2]: got[quantity] for quantity in quantities if quantity in _WORDS},
     )
+
+
+def _astray(formula: str, names: Mapping[str, Value], recording: Recording) -> str:
+    """The first message that goes elsewhere than `formula` says, in words; "" if none does."""
+    found = recording.messages
+    # A pipeline sends thousands of messages to few partners, in other rounds.
+    columns = ("round", "source", "dest") if "round" in formula else ("source", "dest")
+    for row in np.unique(np.stack([found[name] for name in columns], axis=1), axis=0).tolist():
+        *round_, source, dest = row
+        to = evaluate(formula, **names, rank=source, round=round_[0] if round_ else 1)
+        if dest != to:
+            when = f"in round {round_[0]}, " if round_ else ""
+            return f"{when}rank {source} sends to rank {dest}, where the algorithm has rank {to}"
+    return ""

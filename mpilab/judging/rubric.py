@@ -82,6 +82,8 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     most_unexchanged_bytes = "F"        # read by one rank without an exchange in between
     views_left = "0"                    # ranks that left their own view on the file
     leaks = "0"                         # objects that calls created but never freed
+    to = "(rank + 2 ** (round - 1)) % P"    # the rank to which a message of `rank` must go, in the
+                                        # rounds 1, 2, … of mpilab/trace/recording.py
 
     arguments = [["ring", 4]]           # python: the arguments of each call of the function
     expected = "mpilab.algorithms:costs" # and the trusted function that returns the right values;
@@ -189,7 +191,8 @@ QUANTITIES = (
     "leaks",
 )
 MOST = "most_"  # before a quantity: an upper bound
-COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
+PARTNERS = "to"  # where messages go, by sender and round: a formula for each message
+COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES), PARTNERS)
 
 _KERNEL_KEYS = {
     "collective",
@@ -590,7 +593,7 @@ def _counting_more(
         ]
         for case in also:
             for what, formula in item.counted:
-                _evaluate(formula, case, f"{here}, {what} with {case.describe()}")
+                _try(what, formula, case, f"{here}, {what} with {case.describe()}")
         yield replace(item, also=tuple(also))
 
 
@@ -653,7 +656,7 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
     counted = tuple((what, entry[what]) for what in COUNTED if what in entry)
     for case in (*cases, *simulated):
         for what, formula in counted:
-            _evaluate(formula, case, f"{where}, {what}")
+            _try(what, formula, case, f"{where}, {what}")
     arguments = tuple(map(tuple, entry.get("arguments", ())))
     return Item(
         entry["id"],
@@ -785,9 +788,15 @@ def _refuse_real_times(entry: Table, where: str) -> None:
         raise InputError(f"{where}: faster = {entry['faster']!r}: must be a number above 0")
 
 
-def _evaluate(formula: str, case: Case, where: str) -> int:
+def _try(what: str, formula: str, case: Case, where: str) -> None:
+    """Raise InputError unless the formula of what is counted has a value."""
+    message = {"rank": 0, "round": 1} if what == PARTNERS else {}
+    _evaluate(formula, case, where, **message)
+
+
+def _evaluate(formula: str, case: Case, where: str, **more: int) -> int:
     try:
-        return evaluate(formula, **names_of(case))
+        return evaluate(formula, **names_of(case), **more)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -146,6 +146,20 @@ def test_a_right_result_by_another_algorithm_is_told_by_its_counts(verdict):
     assert said.evidence["rounds counted"] == 3
 
 
+def test_the_mirror_image_of_an_algorithm_is_told_by_where_its_messages_go(verdict):
+    """Rounds, messages and bytes are the same."""
+    assert verdict("right", (*THE_RING, ("to", "(rank + 1) % P"))).outcome == PASS
+    said = verdict("right", (*THE_RING, ("to", "(rank - 1) % P")))
+    assert said.outcome == FAIL
+    assert said.reason.endswith(
+        "by another algorithm: rank 0 sends to rank 1, where the algorithm has rank 3."
+    )
+    by_round = ("to", "(rank + min(round, 2)) % P")
+    assert verdict("right", (by_round,)).reason.endswith(
+        "algorithm: in round 2, rank 0 sends to rank 1, where the algorithm has rank 2."
+    )
+
+
 def test_a_recording_that_is_full_is_ungradable_where_something_is_counted(verdict):
     assert verdict("chatty").outcome == PASS
     said = verdict("chatty", THE_RING)

@@ -303,6 +303,15 @@ def test_all_quantities_can_be_counted_exactly_or_bounded_from_above(rubric):
     }
 
 
+def test_where_messages_go_is_a_formula_of_sender_and_round(rubric):
+    item = rubric(KERNEL_EXERCISE + 'to = "(rank + 2 ** (round - 1)) % P"\n').exercise("x").items[0]
+    assert dict(item.counted) == {"to": "(rank + 2 ** (round - 1)) % P"}
+    with pytest.raises(InputError, match="item 'a', to.*'sender' is not understood"):
+        rubric(KERNEL_EXERCISE + 'to = "sender + 1"\n')
+    with pytest.raises(InputError, match="rounds.*'rank' is not understood"):
+        rubric(KERNEL_EXERCISE + 'rounds = "rank + 1"\n')
+
+
 def test_an_answer_may_be_one_of_several_kernels_of_the_same_worth(rubric):
     read = rubric(VARIANTS)
     exercise = read.exercise("x")

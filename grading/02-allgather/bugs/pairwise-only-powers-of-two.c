@@ -1,5 +1,6 @@
 %%kernel allgather_pairwise
-// Fault: partners by exclusive or: right for powers of two only; other partners are left out.
+// Fault: recursive doubling, partners by exclusive or: right for powers of two only; other partners
+// are left out.
 #include "mpilab.h"
 #include <stdlib.h>
 
