@@ -86,9 +86,15 @@ def _add_grade(commands: Commands) -> None:
     parser.add_argument(
         "submissions",
         type=Path,
-        help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files",
+        help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files; or one LAB.ipynb",
     )
     add_lab(parser, "the notebooks' lab")
+    parser.add_argument(
+        "--student",
+        default="",
+        metavar="NAME",
+        help="the author of a single notebook (default: the name of its folder)",
+    )
     add_out(
         parser,
         "directory for gradebook.sqlite, grades.csv and feedback/ (default: out/grades/LAB)",
@@ -101,6 +107,15 @@ def _add_grade(commands: Commands) -> None:
         type=_share,
         metavar="K/N",
         help="grade only the K-th of N shares of the class, to be combined by 'mpilab merge'",
+    )
+    parser.add_argument(
+        "--summary",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="also write points and reasons to FILE.md (Markdown) or FILE.xml (JUnit), for the "
+        "summary of a CI job",
     )
     add_no_progress(parser)
     parser.set_defaults(call=_grade)
@@ -124,6 +139,8 @@ def _grade(options: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     lab = options.lab or mpilab.grading.submission.only_lab(options.submissions)
+    for file in options.summary:  # before hours of grading
+        mpilab.course.export.summary([], "", file.suffix)
     report = mpilab.grading.grade.grade(
         options.submissions,
         lab,
@@ -132,7 +149,11 @@ def _grade(options: argparse.Namespace) -> None:
         unsafe=options.unsafe_no_sandbox,
         progress=not options.no_progress,
         share=options.share,
+        student=options.student,
     )
+    for file in options.summary:
+        title = report.assignment.rubric.title
+        atomic_write(file, mpilab.course.export.summary(report.verdicts, title, file.suffix))
     print(report.table)
     count = len(report.graded)
     print(
@@ -349,6 +370,7 @@ def _mark(student: Any) -> dict[str, Any]:
                 "points": each.points,
                 "items": {
                     item.item: {
+                        "title": item.title or item.item,
                         "awarded": item.awarded,
                         "points": item.points,
                         "outcome": item.outcome,

@@ -1,4 +1,4 @@
-"""Export marks to Gradescope, nbgrader, Moodle, Canvas, and CSV for spreadsheets."""
+"""Export marks to Gradescope, nbgrader, Moodle, Canvas, CI services, and CSV for spreadsheets."""
 
 import html
 import json
@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from mpilab.course.marks import ClassMarks, one_line, require_final
+from mpilab.course.marks import (
+    ClassMarks,
+    one_line,
+    require_final,
+    ungradable_reasons,
+)
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
-from mpilab.judging.verdict import MANUAL
+from mpilab.judging.verdict import MANUAL, UNGRADABLE
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
 from mpilab.util.kit import NBGRADER_PYTHON
 from mpilab.util.processes import environment_of
@@ -139,7 +145,11 @@ def _test(
 
 
 def _about(student: Effective) -> str:
+    if student.status == UNGRADABLE:
+        return f"This could not be graded. {plain(' '.join(ungradable_reasons(student)))}"
     lines = [f"{points(student.total)} of {points(student.points)} points."]
+    if waiting := sum(each.points for each in student.exercises if each.awarded is None):
+        lines.append(f"{points(waiting)} more points await manual grading.")
     if student.penalty:
         lines.append(f"Handed in late: {points(student.penalty)} points deducted.")
     if student.decision is not None:
@@ -160,6 +170,7 @@ def _number(value: float) -> float:
 
 # Spreadsheets, which would run these, also open a platform's own file, where a ' would be seen.
 _ENTITIES = re.compile("[=+\\-@＝＋－＠﹦﹢﹣﹫|\t]")
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
@@ -187,6 +198,49 @@ def comment_markdown(student: Effective, title: str) -> str:
         lines += ["", f"## {_markdown(_heading(exercise))}", ""]
         lines += [f"- {_markdown(line)}" for line in _lines(exercise)]
     return "\n".join(lines) + "\n"
+
+
+# The summary of a job on GitHub, GitLab and other CI services.
+
+
+def summary(students: Sequence[Effective], title: str, suffix: str) -> str:
+    """The points of `students` and the reasons for those that are missing, for a CI service.
+
+    suffix   of the file: '.md' (Markdown, as in GitHub's job summaries) or '.xml' (JUnit, as in
+             GitLab's test reports)
+
+    Raises InputError for another suffix.
+    """
+    if suffix == ".xml":
+        return _junit(students, title)
+    if suffix == ".md":
+        return "\n".join(comment_markdown(each, f"{title}: {each.student}") for each in students)
+    raise InputError(
+        f"summary {suffix!r}: write a name that ends in .md (Markdown) or .xml (JUnit)"
+    )
+
+
+def _junit(students: Iterable[Effective], title: str) -> str:
+    """A suite for each student and a test for each item, in the form of JUnit."""
+    root = ET.Element("testsuites", name=title)
+    for student in students:
+        suite = ET.SubElement(root, "testsuite", name=student.student)
+        ET.SubElement(suite, "system-out").text = _about(student)
+        if student.status == UNGRADABLE:
+            case = ET.SubElement(suite, "testcase", classname=title, name=student.lab)
+            ET.SubElement(case, "error", message=_about(student))
+        for test in results(student, "visible")["tests"]:
+            given = f"{points(test.get('score')) or '–'} of {points(test['max_score'])}"
+            case = ET.SubElement(
+                suite, "testcase", classname=title, name=f"{test['name']} ({given})"
+            )
+            if "score" not in test:
+                ET.SubElement(case, "skipped", message=test["output"])
+            elif test["status"] == "failed":
+                # GitLab shows the text, others the attribute.
+                ET.SubElement(case, "failure", message=test["output"]).text = test["output"]
+    ET.indent(root)
+    return _NOT_IN_XML.sub("\ufffd", ET.tostring(root, encoding="unicode")) + "\n"
 
 
 def _heading(exercise: EffectiveExercise) -> str:

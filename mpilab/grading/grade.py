@@ -280,8 +280,11 @@ def grade(
     progress: bool = True,
     root: str | Path = ROOT,
     share: tuple[int, int] | None = None,
+    student: str = "",
 ) -> Report:
     """Grade all submissions for `lab` in `submissions` into the folder `out`; returns a Report.
+
+    `submissions` and `student` are those of mpilab.grading.submission.find_submissions.
 
     Writes gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` sandboxed jobs
     (see mpilab.grading.workers) run at a time. With share=(k, n), only the k-th of n shares is
@@ -293,7 +296,7 @@ def grade(
     started = time.monotonic()
     logged = len(faults.recorded())
     assignment = Assignment.load(lab, root)
-    found = part_of(find_submissions(submissions, lab), share)
+    found = part_of(find_submissions(submissions, lab, student), share)
     workers = Workers(jobs, unsafe=unsafe)
     prepare(assignment)
     out = Path(out)

@@ -1,7 +1,8 @@
 """Find the submissions of a class, and read them without trusting them.
 
-A class is a folder or a zip of `<student>/<lab>.ipynb`, or a folder of `<student>.zip`. A student's
-bad file becomes a `Submission` with a `problem`; it never stops the class.
+A class is a folder or a zip of `<student>/<lab>.ipynb`, or a folder of `<student>.zip`; it may also
+be a single notebook. A student's bad file becomes a `Submission` with a `problem`; it never stops
+the class.
 """
 
 import errno
@@ -475,20 +476,30 @@ class Submission:
         return f"Submission({self.student!r}, {self.lab!r}, problem={self.problem!r})"
 
 
-def find_submissions(path: str | Path, lab: str) -> list[Submission]:
+def find_submissions(path: str | Path, lab: str, student: str = "") -> list[Submission]:
     """Every student's submission for `lab` in the folder or zip `path`, sorted by student.
 
-    Raises InputError if `path` is neither, contains no submission, or is a suspicious zip (see
-    `open_archive`).
+    `path` may also be the notebook LAB.ipynb of one student, whose name is `student` or else that
+    of its folder. Raises InputError if `path` is none of these, contains no submission, or is a
+    suspicious zip (see `open_archive`).
     """
     path, made = Path(path), partial(_made, Spool())
+    if path.suffix == ".ipynb" and os.path.lexists(path):
+        if path.stem != lab:
+            raise InputError(f"{path}: a single notebook must be named {lab}.ipynb; rename it")
+        return [made(student or path.absolute().parent.name, lab, lambda: _from_file(path))]
+    if student:
+        raise InputError(
+            f"{path}: --student {student} names the author of a single notebook; name a file "
+            f"{lab}.ipynb"
+        )
     if path.is_dir():
         found = _in_folder(path, lab, made)
     elif path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
         with open(path, "rb") as file, open_archive(file, path, of_class=True) as archive:
             found = _in_archive(archive, path, lab, made)
     else:
-        what = "is neither a folder nor a zip" if path.exists() else "does not exist"
+        what = "is no folder, zip or notebook" if path.exists() else "does not exist"
         raise InputError(f"{path}: {what}; name a folder or zip of <student>/{lab}.ipynb")
     if not found:
         raise InputError(f"{path}: holds no submission; expected <student>/{lab}.ipynb in it")
@@ -502,7 +513,7 @@ def find_submissions(path: str | Path, lab: str) -> list[Submission]:
 def only_lab(path: str | Path) -> str:
     """The only lab of which the folder or zip `path` holds notebooks; InputError otherwise.
 
-    Zips of single students are not opened.
+    `path` may be a single notebook. Zips of single students are not opened.
     """
     path = Path(path)
     if path.is_dir():
@@ -511,7 +522,7 @@ def only_lab(path: str | Path) -> str:
         with open(path, "rb") as file, open_archive(file, path, of_class=True) as archive:
             names = [member_path(member).name for member in archive.infolist()]
     else:
-        names = []
+        names = [path.name]
     known = [each.stem for each in sorted((ROOT / "labs" / "source").glob("*.py"))]
     labs = [lab for lab in known if f"{lab}.ipynb" in names]
     if len(labs) != 1:
@@ -662,6 +673,17 @@ def _only(same: Sequence[Submission]) -> Submission:
             ]
         ),
     )
+
+
+def _from_file(path: Path) -> bytes:
+    """The notebook at `path`, of which no part may be a link: a student may have made the folders
+    above it, too, and a link could lead to a reference notebook."""
+    for part in (path, *path.parents):
+        if part.is_symlink():
+            raise Ungradable(
+                f"{part} is a symbolic link, which is not followed; name the file by its real path"
+            )
+    return _from_folder(str(path.parent), path.stem)
 
 
 def _from_folder(folder: str, lab: str) -> bytes:

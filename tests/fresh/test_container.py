@@ -9,6 +9,7 @@ import container
 import pytest
 from fresh_system import System
 
+from tests.ci_jobs import PUSHED_BY, github_script, gitlab_script
 from tests.conftest import skip
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +94,23 @@ class TestTheImage:
         # The last column says that they were not isolated: clang would add 250 MB.
         rows = [f"{row},yes" for row in expected if row.split(",")[0] in GRADED]
         assert [line for line in done.stdout.splitlines() if line.split(",")[0] in GRADED] == rows
+
+    @pytest.mark.parametrize(
+        ("script", "user"), [(github_script, "root"), (gitlab_script, "student")]
+    )
+    def test_runs_the_job_that_grades_a_push(self, script, user, privileged_container):
+        """GitHub's job runs as root, as its options say; GitLab's as the image's user."""
+        clone = "/tmp/clone-of-" + user
+        notebook = f"{KIT}/grading/sample-class/finn/02-allgather.ipynb"
+        done = privileged_container(
+            f"mkdir -p {clone}/labs {clone}.temp && cp {notebook} {clone}/labs\n"
+            + script(clone, f"{clone}.temp")
+            + f"\ngrep -c 'is missing' {clone}/feedback/{PUSHED_BY}.html"
+            + f"\n! test -f {clone}.temp/step_summary || cat {clone}.temp/step_summary",
+            user,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "55 of 100 points" in done.stdout, done.stdout
 
 
 class TestWhoStartsIt:
