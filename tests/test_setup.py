@@ -585,6 +585,15 @@ def test_a_students_environment_holds_no_package_of_the_tests(kit):
     assert calls.read_text().endswith("-c constraints.txt -e .\n")
 
 
+def test_jupyterlab_finds_the_extension_of_this_kit_even_if_the_kit_has_moved(tmp_path):
+    found = tmp_path / "env" / "share" / "jupyter" / "labextensions" / "mpilab-c-cells"
+    for name in ("old", "new"):
+        folder = tmp_path / name / "mpilab" / "notebook" / "labextension"
+        put(folder, "package.json", name)
+        pyenvironment.link_extension(tmp_path / "env", tmp_path / name)
+        assert (found / "package.json").read_text().endswith(f"{name}\n")
+
+
 def test_the_packages_of_the_tests_come_with_their_tools(kit, monkeypatch):
     calls = kit.parent / "calls"
     venv = kit / ".venv"

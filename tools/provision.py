@@ -191,6 +191,7 @@ def make_venv(place):
             pyenvironment.make(place.prefix)
     with step("installing the packages of constraints.txt") as detail:
         pyenvironment.install(place.prefix, ROOT, detail)
+    pyenvironment.link_extension(place.prefix, ROOT)
     with step("trying Open MPI and mpi4py"):
         facts = pyenvironment.prove(place.prefix)
         pyenvironment.check_mpicc(place.prefix)
@@ -213,6 +214,7 @@ def use_conda(place):
             # Without dependencies: pip would install a second Open MPI.
             wanted = ["--no-deps", "-e", "."]
             pyenvironment.install(place.prefix, ROOT, detail, wanted, ROOT / "build")
+    pyenvironment.link_extension(place.prefix, ROOT)
     with step("trying Open MPI and mpi4py"):
         facts = pyenvironment.prove(place.prefix)
     write(place.stamp, prefix=str(place.prefix), sandbox=sandbox, **facts)

@@ -149,6 +149,23 @@ def install(venv, root, detail, wanted=("-e", "."), notes=None):
     unfinished.unlink()
 
 
+def link_extension(prefix, root):
+    """Let the JupyterLab in `prefix` find the kit's extension, which shows C cells as C.
+
+    pip puts it there from a wheel, but not from a folder (-e). Raises Problem.
+    """
+    source = root / "mpilab" / "notebook" / "labextension"
+    link = prefix / "share" / "jupyter" / "labextensions" / "mpilab-c-cells"
+    try:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if link.is_symlink():
+            link.unlink()
+        if not link.exists():
+            link.symlink_to(source)
+    except OSError as error:
+        raise explain(str(error), prefix, "link") from error
+
+
 def repair_scripts(venv):
     """Let the scripts in `venv` find their Python if its path contains quotes or dollar signs.
 

@@ -11,4 +11,5 @@ panel             the panel that shows a diagnosis, and the logs to which it lin
 explore           controls and figures for the schedules of algorithms
 jupyter_config/   JupyterLab settings for the labs, used through JUPYTER_CONFIG_PATH by 'make lab'
                   and by a JupyterHub. They extend the user's own settings.
+labextension/     an extension of JupyterLab that shows %%kernel cells as C
 """
