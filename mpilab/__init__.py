@@ -23,6 +23,7 @@ _PUBLIC = {
     "active_cluster": "mpilab.cluster.engines",
     "Case": "mpilab.cases.case",
     "Lab": "mpilab.notebook.lab",
+    "predict": "mpilab.notebook.lab",
     "progress": "mpilab.notebook.lab",
     "run": "mpilab.notebook.session",
     "sweep": "mpilab.notebook.session",

@@ -32,6 +32,11 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
+#
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -91,6 +96,9 @@ cluster
 
 
 # %%
+greetings = mpilab.predict("")
+
+
 def hello():
     from mpi4py import MPI
 
@@ -99,6 +107,10 @@ def hello():
 
 
 print(*cluster.apply(hello), sep="\n")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+greetings.answer(f"{RANKS} lines, one from each rank. They differ in the rank only.", right=RANKS)
 
 # %% [markdown]
 # All of them ran the same code. Only the rank tells a process which one it is. Most MPI programs
@@ -111,6 +123,9 @@ print(*cluster.apply(hello), sep="\n")
 
 
 # %%
+in_its_half = mpilab.predict("")
+
+
 def in_two_communicators():
     from mpi4py import MPI
 
@@ -123,13 +138,25 @@ def in_two_communicators():
 
 print(*cluster.apply(in_two_communicators), sep="\n")
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+in_its_half.answer(
+    f"Rank {(RANKS - 1) // 2}: it is the lowest of the even ranks, and they are in descending order.",
+    right=(RANKS - 1) // 2,
+)
+
 # %% [markdown]
 # Where are the ranks? `here()` tells it for the process that calls it.
 #
 # **Predict:** on how many hosts are they? Can two of them be on the same core? Run the cell twice.
 
 # %%
+on_hosts = mpilab.predict("")
 print(*cluster.apply(here), sep="\n")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+on_hosts.answer("On one: this machine. Two ranks can be on the same core, as none is bound to one.")
 
 # %% [markdown]
 # The operating system assigns processes to cores, and may move them at any time. If there are more
@@ -153,13 +180,28 @@ print(hosts.find("localhost.txt").read_text())
 # **Predict:** the lines come from four processes at once. In which order do they appear?
 
 # %%
+in_order = mpilab.predict("")
 print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.hosts.mapping"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+in_order.answer(
+    "In any order, and another one in the next run: each process prints when it gets there."
+)
 
 # %% [markdown]
 # The file declares 4 slots. **Predict:** what will `mpirun` do with 5 ranks?
 
 # %%
+five_ranks = mpilab.predict("", choices=["runs 4", "runs 5", "refuses"])
 print(mpirun("-n 5 --hostfile localhost.txt --bind-to none hostname")[:400], "…")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+five_ranks.answer(
+    "mpirun refuses: it starts no more ranks than there are slots, unless you allow it.",
+    right="refuses",
+)
 
 # %% [markdown]
 # Slots are whatever the author of the file declared: Open MPI doesn't count cores here. Without a
@@ -185,8 +227,13 @@ print(hosts.find("two-groups.txt").read_text())
 # share a host?
 
 # %%
+sharing = mpilab.predict("")
 orders = {f"by {policy}": two_groups.placement(8, policy) for policy in ("slot", "node")}
 show(draw(two_groups, orders))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+sharing.answer("By slot 2 hosts, by node all 4. Ranks 0 and 1 share a host by slot.")
 
 # %% [markdown]
 # Is that what Open MPI does? `mpirun --display map --do-not-launch` shows which rank would run where,
@@ -206,11 +253,21 @@ for policy in ("slot", "node"):
 # **Predict:** in this file, how many of the steps from one rank to the next lead to another host?
 
 # %%
+steps = mpilab.predict("")
 print(hosts.find("shuffled.txt").read_text())
 
 # %%
 shuffled = hosts.read("shuffled.txt")
 show(draw(shuffled, {"line by line": shuffled.placement(policy="seq")}))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+where = shuffled.placement(policy="seq")
+leaving = sum(a != b for a, b in zip(where, where[1:], strict=False))
+steps.answer(
+    f"{leaving} of the {len(where) - 1}: only ranks 3 and 4 are neighbors on one host.",
+    right=leaving,
+)
 
 # %% [markdown]
 # It is easy to make a mistake in a hostfile. For `slots=four`, Open MPI reports that "the slots
@@ -273,12 +330,17 @@ lab.check("placement", placement)
 # **Predict:** which cores will the ranks report?
 
 # %%
+bound = mpilab.predict("")
 print(
     mpirun(
         "-n 2 --map-by pe-list=1,0:ordered --bind-to core --report-bindings "
         "python -m mpilab.hosts.mapping"
     )
 )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+bound.answer("Rank 0 core 1, and rank 1 core 0: the list gives cores to ranks in its own order.")
 
 # %% [markdown]
 # Many texts are older than Open MPI 5. They use `mpirun -np 2 --cpu-list 0,1` to put one rank on each
@@ -287,10 +349,15 @@ print(
 # **Predict:** does it still do the same?
 
 # %%
+same_option = mpilab.predict("", choices=["yes", "no"])
 print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mapping"))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+same_option.answer("No: both ranks may use both cores, and nothing tells you.", right="no")
+
 # %% [markdown]
-# It doesn't: both ranks may use both cores. So never trust an option: let the program report where
+# So never trust an option: let the program report where
 # it runs. These are the new names of old options:
 #
 # | in Open MPI 4 | in Open MPI 5 |
@@ -347,8 +414,15 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mappi
 # **Predict:** how many messages will there be, and in what order?
 
 # %%
+passed = mpilab.predict("")
 passed_on = mpilab.run("bcast_pass_on", ranks=4, count=2, root=1, seed=SEED)
 passed_on
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+passed.answer(
+    "3: from 1 to 2, then from 2 to 3, then from 3 to 0. Rank 0 has no one to pass it on to."
+)
 
 # %% [markdown]
 # The run was *recorded*: every message, with its sender, receiver and bytes. A message that must
@@ -366,7 +440,15 @@ for message in np.sort(passed_on.messages, order=["round", "source"]):
 # **Predict:** which rank waits longest?
 
 # %%
+waits = mpilab.predict("")
 passed_on.show("timeline")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+waits.answer(
+    "Rank 0: it is the last in the chain. (If it entered the call late, its bar may be shorter.)",
+    right=0,
+)
 
 # %% [markdown]
 # And as a matrix: rows send, columns receive.
@@ -374,7 +456,12 @@ passed_on.show("timeline")
 # **Predict:** which row will be empty?
 
 # %%
+empty_row = mpilab.predict("")
 show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+empty_row.answer("Row 0: rank 0 only receives.", right=0)
 
 # %% [markdown]
 # ## When every rank waits
@@ -399,7 +486,12 @@ show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
 # }
 
 # %%
+both_receive = mpilab.predict("")
 mpilab.run("barrier_head_to_head", ranks=2)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+both_receive.answer("Nothing, forever: each rank waits in MPI_Recv for what the other sends later.")
 
 # %% [markdown]
 # That is a *deadlock*: each rank waits for a message that the other one would only send afterwards.
@@ -546,6 +638,7 @@ for distance, pair in machine.pairs.items():
 # the shortest message from one core to another take: 10 ns, 100 ns, 1 µs, 10 µs? And 1 MiB?
 
 # %%
+shortest = mpilab.predict("", choices=["10 ns", "100 ns", "1 µs", "10 µs"])
 table = measure(sizes=SIZES, repetitions=REPETITIONS)
 one_way = table[table["quantity"] == "one_way"]
 
@@ -562,6 +655,18 @@ for size in SIZES:
     row = [median(distance, size) for distance in machine.pairs]
     lines.append(f"| {byte_size(size)} | " + " | ".join(row) + " |")
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+near = next(iter(machine.pairs))
+seconds = np.median(
+    one_way[(one_way["distance"] == near) & (one_way["bytes"] == SIZES[0])]["seconds"]
+)
+named = dict(zip(shortest.choices, (1e-8, 1e-7, 1e-6, 1e-5), strict=True))
+shortest.answer(
+    f"{duration(seconds)} for {near}, and {median(near, SIZES[-1])} for {byte_size(SIZES[-1])}.",
+    right=min(named, key=lambda name: abs(np.log(seconds / named[name]))),
+)
 
 # %% [markdown]
 # ## The α-β model
@@ -584,8 +689,15 @@ Markdown("\n".join(lines))
 # messages up to about 4 KiB differently from longer ones. How large are your caches?)
 
 # %%
+off_line = mpilab.predict("")
 fits = fit_distances(table)
 show(distances.time_against_size(table, fits))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+off_line.answer(
+    "Where messages are sent in another way, near 4 KiB, and where they no longer fit into a cache."
+)
 
 # %% [markdown]
 # The bars at the points extend from the lower to the upper quartile of the repetitions; often they
@@ -595,9 +707,19 @@ show(distances.time_against_size(table, fits))
 # **Predict:** which of the two has the smaller relative error?
 
 # %%
+smaller_error = mpilab.predict("", choices=["α", "β"])
 for distance, model in fits.items():
     print(f"{distance}: {model}")
 show(distances.parameters(fits))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+model = next(iter(fits.values()))
+errors = {"α": model.alpha_error / model.alpha, "β": model.beta_error / model.beta}
+smaller_error.answer(
+    ", ".join(f"{name}: {100 * error:.0f} %" for name, error in errors.items()),
+    right=min(errors, key=errors.get),
+)
 
 # %% [markdown]
 # Measure everything three more times.
@@ -606,10 +728,18 @@ show(distances.parameters(fits))
 # meanwhile?
 
 # %%
+repeated = mpilab.predict("")
 for attempt in (1, 2, 3):
     again = fit_distances(measure(sizes=SIZES, repetitions=REPETITIONS))
     for distance, model in again.items():
         print(f"{attempt}. {distance}: {model}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+repeated.answer(
+    "On a quiet machine most do: each time, the same points are off the line by about as much. If "
+    "something else runs meanwhile they may not, as the error bars know nothing of it."
+)
 
 # %% [markdown]
 # A standard error is about *this* measurement and *this* line. If the line is wrong (a step at 4
@@ -638,6 +768,7 @@ except InputError as error:  # a gap is a difference of two times: on a busy mac
 # **Predict:** by which factor does α grow? And β?
 
 # %%
+by_tcp = mpilab.predict("")
 nearest = next(iter(machine.pairs.values()))
 few = {"sizes": (SIZES[0], SIZES[-1]), "iterations": 100, "warmup": 10, "cpu_list": nearest}
 memory = osu.run("osu_latency", **few)
@@ -649,6 +780,16 @@ print(memory)
 for way, found in (("shared memory", memory), ("TCP", tcp)):
     print(f"{way}: {fit_hockney(found.rows['size'], found.rows['avg_us'] * 1e-6)}")
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+by_memory, by_network = (
+    fit_hockney(found.rows["size"], found.rows["avg_us"] * 1e-6) for found in (memory, tcp)
+)
+by_tcp.answer(
+    f"α by a factor of {by_network.alpha / by_memory.alpha:.0f}, β by a factor of "
+    f"{by_network.beta / by_memory.beta:.1f}."
+)
+
 # %% [markdown]
 # `osu_bw` measures bandwidth: it sends 64 messages before it waits for an answer.
 #
@@ -656,6 +797,7 @@ for way, found in (("shared memory", memory), ("TCP", tcp)):
 # short ones, more than $n / t(n)$?
 
 # %%
+flooded = mpilab.predict("")
 flood = osu.run("osu_bw", **few | {"iterations": 5, "warmup": 2})
 lines = ["| bytes | osu_bw | ping-pong |", "|--:|--:|--:|"]
 for row in flood.rows:
@@ -665,6 +807,18 @@ for row in flood.rows:
         f"| {row['size'] / alone[0]:.0f} MB/s |"
     )
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+gains = [
+    row["mb_per_s"] / (row["size"] / memory.rows[memory.rows["size"] == row["size"]]["avg_us"][0])
+    for row in flood.rows
+]
+flooded.answer(
+    f"{gains[0]:.1f} times as much for the shortest messages: many are under way at once, so that "
+    f"their start-ups overlap. {gains[-1]:.1f} times as much for the longest ones, which are "
+    "limited by the copying of their bytes."
+)
 
 # %% [markdown]
 # ## Exercise 4: α and β from a table of times, in Python (20 points)
@@ -720,6 +874,7 @@ except NotImplementedError:
 # cost to cross from one group to another? Is your own time closer to the first column or the second?
 
 # %%
+crossing = mpilab.predict("")
 published = published_latency()
 names = {"default": "Epyc, as placed", "0,8": "Epyc, cores 0 and 8"}
 lines = ["| bytes | " + " | ".join(names.values()) + " | here |", "|--:|--:|--:|--:|"]
@@ -730,6 +885,17 @@ for row in memory.rows:
         columns = [times.get(cpus, "–") for cpus in names]
         lines.append(f"| {row['size']} | {' | '.join(columns)} | {row['avg_us']} µs |")
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+small = memory.rows[0]
+printed = published[published["bytes"] == small["size"]]
+printed = printed if len(printed) else published[published["bytes"] == published["bytes"].min()]
+default, far = (printed[printed["cpus"] == cpus]["seconds"][0] for cpus in names)
+crossing.answer(
+    f"For {byte_size(printed['bytes'][0])}, {duration(far)} instead of {duration(default)}: "
+    f"{far / default:.1f} times as long. Yours: {small['avg_us']} µs for {byte_size(small['size'])}."
+)
 
 # %% [markdown]
 # ## Question (15 points)

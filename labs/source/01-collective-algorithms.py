@@ -33,6 +33,11 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
+#
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -107,7 +112,14 @@ cluster
 # slider to step from round to round.
 
 # %%
+busiest = mpilab.predict("")
 show(tree("bcast", "linear", 8))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+busiest.answer(
+    "Rank 0, the root: it sends all 7 messages. Each of the others waits for one, and is then done."
+)
 
 # %% [markdown]
 # All messages leave in a single round, because the root waits for nothing: the kit's kernel starts all
@@ -128,10 +140,18 @@ show(tree("bcast", "linear", 8))
 # $P = 8$, and which of them should it send to first?
 
 # %%
+parents = mpilab.predict("")
 show(tree("bcast", "binomial", 8))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+parents.answer(
+    "4 is the parent of 6 and of 5, and 6 that of 7. The root has three children: 4, 2 and 1. It "
+    "sends to 4 first."
+)
+
 # %% [markdown]
-# The root sends to 4 first: half of all ranks are below it, and they have the most left to do. If 1
+# Half of all ranks are below rank 4, and they have the most left to do, so it comes first. If 1
 # came first, 7 would have to wait. The kit's kernel starts all its sends at once, so they share a
 # round; they still leave one after the other.
 #
@@ -144,7 +164,12 @@ show(tree("bcast", "binomial", 8))
 # the root have?
 
 # %%
+depth = mpilab.predict("")
 show(tree("bcast", "knomial", 16, radix=4))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+depth.answer("Two levels. The root has 6 children: 4, 8 and 12 in the first step, then 1, 2 and 3.")
 
 # %% [markdown]
 # ## 4. Chain
@@ -158,7 +183,12 @@ show(tree("bcast", "knomial", 16, radix=4))
 # **Predict:** in which round does the last of 9 ranks have the message, with 2 chains?
 
 # %%
+chained = mpilab.predict("")
 show(tree("bcast", "chain", 9, fanout=2))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+chained.answer("In round 4: the 8 other ranks are in two chains of 4.", right=4)
 
 # %% [markdown]
 # ## 5. Pipeline: one chain, in segments
@@ -173,7 +203,12 @@ show(tree("bcast", "chain", 9, fanout=2))
 # at the same time?
 
 # %%
+filled = mpilab.predict("")
 show(tree("bcast", "pipeline", 4, segments=4))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+filled.answer("P - 2 + S = 6 rounds. All three links work in rounds 3 and 4.")
 
 # %% [markdown]
 # With one segment, the pipeline is a chain. With as many segments as bytes, it pays an $\alpha$ for
@@ -185,16 +220,32 @@ show(tree("bcast", "pipeline", 4, segments=4))
 # the numbers, and look again.
 
 # %%
+all_busy = mpilab.predict("")
 show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+all_busy.answer(
+    "In 2, rounds 5 and 6: before, the last link has nothing to carry yet, and after, the first one "
+    "has nothing left. With 12 segments in 8 of 16, rounds 5 to 12."
+)
 
 # %% [markdown]
 # **Predict:** does the best $S$ grow with $m$, and does it grow with $\alpha$?
 
 # %%
+best_number = mpilab.predict("")
 for m in (1 << 14, 1 << 17, 1 << 20):
     for alpha in (1e-7, 1e-6, 1e-5):
         best = models.best_segment("bcast", "pipeline", 6, m, models.Hockney(alpha, 1e-10))
         print(f"m = {byte_size(m)}, α = {duration(alpha)}: S = {-(-m // best)}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+best_number.answer(
+    "It grows with m, and falls with α: each segment costs another α. The best S is √((P-2)mβ/α), "
+    "so it takes four times the bytes to double it."
+)
 
 # %% [markdown]
 # ## 6. Binary tree
@@ -207,7 +258,12 @@ for m in (1 << 14, 1 << 17, 1 << 20):
 # one after the other.
 
 # %%
+slower = mpilab.predict("")
 show(tree("bcast", "binary", 7, segments=2))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+slower.answer("By 2: each byte leaves an inner rank twice, through one port.", right=2)
 
 # %% [markdown]
 # ## 7. Split binary tree
@@ -219,7 +275,15 @@ show(tree("bcast", "binary", 7, segments=2))
 # with the binary tree?
 
 # %%
+halves = mpilab.predict("")
 show(tree("bcast", "split_binary", 7))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+halves.answer(
+    "1 with 2, 3 with 4, 5 with 6. An inner rank sends 1.5 m instead of 2 m: half of the message to "
+    "each of two children, and once more half of it in the swap."
+)
 
 # %% [markdown]
 # ## 8. Scatter, then allgather
@@ -233,7 +297,15 @@ show(tree("bcast", "split_binary", 7))
 # rank 1 have its first block?
 
 # %%
+twice = mpilab.predict("")
 show(tree("bcast", "scatter_allgather_ring", 4))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+twice.answer(
+    "Nearly all of the message leaves the root in the scatter, and nearly all of it leaves each rank "
+    "in the allgather. Rank 1 has its first block after round 2."
+)
 
 # %% [markdown]
 # With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$.
@@ -241,7 +313,12 @@ show(tree("bcast", "scatter_allgather_ring", 4))
 # **Predict:** in which round do the most bytes travel?
 
 # %%
+fullest = mpilab.predict("")
 show(tree("bcast", "scatter_allgather", 8))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+fullest.answer("In round 6, the last: all 8 ranks send 4 blocks each.", right=6)
 
 # %% [markdown]
 # **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
@@ -277,7 +354,15 @@ for message in np.sort(piped.messages, order=["round", "source"]):
 # tree look like?
 
 # %%
+cells = mpilab.predict("")
 show(matrix.messages(*piped.matrix(), title="Pipeline, 4 ranks, 4 segments of 8 bytes"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+cells.answer(
+    "One next to the diagonal in each row: 0 to 1, 1 to 2, 2 to 3, each with the whole message. In "
+    "that of the binomial tree: 0 to 2, 0 to 1, 2 to 3."
+)
 
 # %% [markdown]
 # And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
@@ -285,7 +370,15 @@ show(matrix.messages(*piped.matrix(), title="Pipeline, 4 ranks, 4 segments of 8 
 # **Predict:** do all ranks begin to send at the same time? Which one finishes first?
 
 # %%
+starts = mpilab.predict("")
 piped.show("timeline")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+starts.answer(
+    "No: a rank sends when its first segment has arrived. The root is the first that has nothing "
+    "left to do; the last rank of the chain is the last."
+)
 
 # %% [markdown]
 # ## Formula = recording
@@ -456,7 +549,12 @@ lab.check("binomial")
 # **Predict:** for $P = 8$, how many blocks does rank 4 send, and in which round?
 
 # %%
+gathered = mpilab.predict("")
 show(tree("gather", "binomial", 8))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+gathered.answer("4 blocks, those of ranks 4 to 7, in round 3.")
 
 # %% [markdown]
 # **Reduce** is a broadcast in reverse, in which each rank combines what it receives with its own
@@ -469,7 +567,12 @@ show(tree("gather", "binomial", 8))
 # sends? Are these ranks consecutive?
 
 # %%
+combined = mpilab.predict("")
 show(tree("reduce", "binomial", 8))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+combined.answer("Those of ranks 4, 5, 6 and 7. They are consecutive.")
 
 # %% [markdown]
 # **Barrier** moves no data. A rank may leave once it knows that all have entered, from a message of
@@ -481,7 +584,14 @@ show(tree("reduce", "binomial", 8))
 # take for $P = 6$?
 
 # %%
+known_ranks = mpilab.predict("")
 show(tree("barrier", "dissemination", 6))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+known_ranks.answer(
+    "4: itself, and 5, 4 and 3 by the messages from 5 and from 4. For P = 6 it takes 3 steps."
+)
 
 # %% [markdown]
 # ## Exercise 3: a second collective, in C (20 points)
@@ -746,9 +856,18 @@ Markdown("\n".join(lines))
 # at 1 MiB?
 
 # %%
+at_the_end = mpilab.predict("", choices=["yes", "no"])
 CHOSEN = {"coll_tuned_use_dynamic_rules": "true", "coll_tuned_bcast_algorithm": 3}
 piped_osu = osu.run("osu_bcast", mca=CHOSEN, **asked)
 show(osu_plots.side_by_side({"default": runs[0], "algorithm 3, pipeline": piped_osu}))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+last = {name: run.rows[-1]["avg_us"] for name, run in (("3", piped_osu), ("default", runs[0]))}
+at_the_end.answer(
+    f"Number 3 took {last['3']:.0f} µs for {byte_size(LARGEST)}, the default {last['default']:.0f} µs.",
+    right="yes" if last["3"] < last["default"] else "no",
+)
 
 # %% [markdown]
 # ## What OMB's number means
@@ -814,7 +933,30 @@ f"{len(broadcasts)} calls timed"
 # to the upper quartile of the repetitions.
 
 # %%
+fastest = mpilab.predict("")
 show(sweep_plots.time_against_size(broadcasts))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def ordered(rows, size):
+    """The algorithms measured at a size on the most ranks, the fastest first."""
+    rows = rows[(rows["ranks"] == rows["ranks"].max()) & (rows["bytes"] == size)]
+    each = dict.fromkeys(rows[["library", "algorithm"]].tolist())
+    times = {
+        f"{algorithm} ({library})": np.median(
+            rows["span_s"][(rows["library"] == library) & (rows["algorithm"] == algorithm)]
+        )
+        for library, algorithm in each
+    }
+    return sorted(times, key=times.get)
+
+
+fastest.answer(
+    f"Measured here: {ordered(broadcasts, SIZES[0])[0]} for {byte_size(SIZES[0])}, "
+    f"{ordered(broadcasts, LARGEST)[0]} for {byte_size(LARGEST)}. A name that appears twice is one "
+    "algorithm in two programs, so its lines should be close; ours cuts into segments by default."
+)
 
 # %% [markdown]
 # ## Did it run what you named?
@@ -854,9 +996,17 @@ print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 # **Predict:** from which size on will it matter? By how much at most, on 4 ranks? Use the formula.
 
 # %%
+segmented = mpilab.predict("")
 cut = sweep.sweep("bcast", algorithms=["openmpi:3"], segment=8192, **settings)
 pipelines = broadcasts[np.isin(broadcasts["algorithm"], ["pipeline", "default"])]
 show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+segmented.answer(
+    "From more than 8 KiB on: up to there, there is one segment. At most by P - 1 = 3, by the "
+    "formulas: (P-1)(α + mβ) in one piece, and about mβ in many, if α is small."
+)
 
 # %% [markdown]
 # On two cores, a pipeline of four ranks can't do well: all its ranks must work at the same time, and
@@ -897,6 +1047,7 @@ Markdown("\n".join(lines) if len(mine) else "Nothing to compare yet.")
 # was the segment size of that pipeline?
 
 # %%
+remarkable = mpilab.predict("")
 pipelined = np.concatenate(
     [
         broadcasts[broadcasts["algorithm"] == "default"],
@@ -905,6 +1056,16 @@ pipelined = np.concatenate(
     ]
 )
 show(bcast_against_published(published_bcast(), pipelined))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+theirs = published_bcast()
+longest = {row["algorithm"]: row["mean_s"] for row in theirs if row["bytes"] == 1 << 20}
+quick, slow = sorted(longest, key=longest.get)
+remarkable.answer(
+    f"The {quick}: {duration(longest[quick])}; the {slow} needs {duration(longest[slow])}. The "
+    "exercise gives no segment size. With Open MPI's default there is one segment."
+)
 
 # %% [markdown]
 # Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow one another. The ranks
@@ -979,8 +1140,16 @@ for ranks in range(2, 9):
 # number of cores, copies within a rank, caches, sends that overlap.
 
 # %%
+off = mpilab.predict("")
 ours = broadcasts[broadcasts["library"] == "ours"]
 show(sweep_plots.time_against_size(ours, models=model))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+off.answer(
+    "Too low where ranks share a core, and where they all copy at the same time; too high where the "
+    "sends of a rank overlap (γ is less than P - 1). Which of the two do your lines show?"
+)
 
 # %% [markdown]
 # A message in a broadcast isn't one in a ping-pong. Nuriyev and others therefore fit α and β *to
@@ -990,10 +1159,23 @@ show(sweep_plots.time_against_size(ours, models=model))
 # is the α of a scatter and ring allgather, in which all ranks work in each round?
 
 # %%
+alphas = mpilab.predict("")
 fitted = models.fit_per_algorithm(broadcasts, gamma=gamma)
 for (library, algorithm), fit in fitted.items():
     print(f"{library:8} {algorithm:24} {fit}")
 show(model_plots.measured_and_fitted(broadcasts, fitted, gamma=gamma))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+alphas.answer(
+    f"The ping-pong has {duration(model.alpha)}. "
+    + ", ".join(
+        f"{algorithm} ({library}): {duration(fit.alpha)}"
+        for (library, algorithm), fit in fitted.items()
+        if algorithm in ("binomial", "scatter_allgather_ring")
+    )
+    + ". Where all ranks work in each round, each α also holds what they wait for each other."
+)
 
 # %% [markdown]
 # ## What does a wrong choice cost?
@@ -1006,7 +1188,18 @@ show(model_plots.measured_and_fitted(broadcasts, fitted, gamma=gamma))
 # Where will it choose wrong?
 
 # %%
+chosen = mpilab.predict("")
 show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+found = models.regret(ours, model)
+found = found[found["ranks"] == found["ranks"].max()]
+worst = found[found["regret"].argmax()]
+chosen.answer(
+    "; ".join(f"{byte_size(row['bytes'])}: {row['chosen']}" for row in found)
+    + f". Its worst choice costs {100 * worst['regret']:.0f} %, at {byte_size(worst['bytes'])}."
+)
 
 # %% [markdown]
 # Then with an α and β for each algorithm, Open MPI's as well.
@@ -1015,7 +1208,20 @@ show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
 # knows more?
 
 # %%
+redder = mpilab.predict("", choices=["more", "less"])
 show(regret.heat_map(models.regret(broadcasts, fitted, gamma=gamma), title="Fitted to each"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+one, each = (
+    100 * models.regret(*which, gamma=gamma)["regret"].mean()
+    for which in ((ours, model), (broadcasts, fitted))
+)
+redder.answer(
+    f"Mean regret: {one:.0f} % with one α and β, {each:.0f} % if fitted to each. It can be more, as "
+    "Open MPI's algorithms are now among the candidates, and the choice has to beat more of them.",
+    right="more" if each > one else "less",
+)
 
 # %% [markdown]
 # These models were evaluated at the points that they were fitted to, which flatters them. Leave out a
@@ -1024,9 +1230,19 @@ show(regret.heat_map(models.regret(broadcasts, fitted, gamma=gamma), title="Fitt
 # **Predict:** at which sizes will that hurt most, in the middle or at the ends?
 
 # %%
+unseen_sizes = mpilab.predict("")
 unseen = models.regret_left_out(broadcasts, leave="bytes", gamma=gamma)
 show(regret.heat_map(unseen, title="Chosen for sizes that were not measured"))
 print(f"mean regret: {100 * unseen['regret'].mean():.0f} %")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+by_size = {size: unseen["regret"][unseen["bytes"] == size].mean() for size in SIZES}
+hurts = max(by_size, key=by_size.get)
+unseen_sizes.answer(
+    f"Here most at {byte_size(hurts)}: {100 * by_size[hurts]:.0f} % on average. At the ends a model "
+    "must extrapolate; in the middle it only interpolates, but there the algorithms cross."
+)
 
 # %% [markdown]
 # And Open MPI's own choice? Its decision rules were made on other machines than yours.
@@ -1102,11 +1318,20 @@ Markdown("\n".join(lines))
 # message. Which of them need the same rounds, and differ in bytes only?
 
 # %%
+second_order = mpilab.predict("")
 SECOND = "reduce"  # your choice
 told = sweep.Report()
 second = sweep.sweep(SECOND, algorithms=["openmpi", "ours"], report=told, **settings)
 print(*told.lines(), sep="\n")
 show(sweep_plots.time_against_size(second))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+first, last = (ordered(second, size) for size in (second["bytes"].min(), second["bytes"].max()))
+second_order.answer(
+    f"Measured here, for the shortest: {', '.join(first[:3])}, …, {first[-1]}; for the longest: "
+    f"{', '.join(last[:3])}, …, {last[-1]}."
+)
 
 # %% [markdown]
 # The regret of a model that was fitted to each algorithm, and the best ones:
@@ -1114,6 +1339,7 @@ show(sweep_plots.time_against_size(second))
 # **Predict:** is the default best anywhere?
 
 # %%
+default_best = mpilab.predict("", choices=["yes", "no"])
 found = models.regret(second, models.fit_per_algorithm(second, gamma=gamma), gamma=gamma)
 show(regret.heat_map(found, title="Fitted to each"))
 for row in found:
@@ -1121,6 +1347,15 @@ for row in found:
         f"{row['ranks']} ranks, {byte_size(row['bytes'])}: best {row['best']} "
         f"{duration(row['best_s'])}, the model takes {row['chosen']}"
     )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+wins = [row for row in found if "default" in row["best"]]
+default_best.answer(
+    f"At {len(wins)} of {len(found)} points. It runs one of the numbered algorithms; where it is "
+    "best, the same one under its number should be as fast, within the spread.",
+    right="yes" if wins else "no",
+)
 
 # %% [markdown]
 # ## Question 2: the second collective (8 points)

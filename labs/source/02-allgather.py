@@ -32,6 +32,11 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
+#
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -107,10 +112,14 @@ cluster
 # through the rounds with the slider.
 
 # %%
+busiest = mpilab.predict("")
 show(rounds(schedule("nonblocking_gather_bcast", 8)))
 
-# %% [markdown]
-# Rank 0 sends 8 blocks to each of 7 others: 56 blocks. Every other rank sends a single one.
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+busiest.answer(
+    "Rank 0: it sends 8 blocks to each of 7 others, 56 in all. Every other rank sends a single one."
+)
 
 # %% [markdown]
 # ## 2. All pairs at once: `nonblocking_all`
@@ -121,7 +130,12 @@ show(rounds(schedule("nonblocking_gather_bcast", 8)))
 # **Predict:** how many arrows will the picture for $P = 6$ have?
 
 # %%
+arrows = mpilab.predict("")
 show(rounds(schedule("nonblocking_all", 6)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+arrows.answer("30: each of the 6 ranks sends a message to 5 others.", right=30)
 
 # %% [markdown]
 # ## 3. Ring: `ring`
@@ -132,7 +146,15 @@ show(rounds(schedule("nonblocking_all", 6)))
 # **Predict:** after how many rounds does rank 0 of 8 hold every block? Which block comes last?
 
 # %%
+last_block = mpilab.predict("")
 show(rounds(schedule("ring", 8)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+last_block.answer(
+    "After 7: one new block arrives in each round. Its blocks come from rank 7, on its left: first "
+    "block 7, then 6, 5, … Block 1 comes last; rank 1 is on its right."
+)
 
 # %% [markdown]
 # ## 4. Pairwise exchange: `pairwise`
@@ -144,7 +166,12 @@ show(rounds(schedule("ring", 8)))
 # **Predict:** which blocks does rank 0 hold after step 0? Which does it send in step 1?
 
 # %%
+doubled = mpilab.predict("")
 show(rounds(schedule("pairwise", 8)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+doubled.answer("Blocks 0 and 7, its own and that of rank 7. In step 1 it sends both to rank 2.")
 
 # %% [markdown]
 # The number of ranks need not be a power of two. Then the last step sends less.
@@ -153,7 +180,15 @@ show(rounds(schedule("pairwise", 8)))
 # Why not all four that it holds?
 
 # %%
+surplus = mpilab.predict("")
 show(rounds(schedule("pairwise", 6)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+surplus.answer(
+    "2. The receiver holds four of the six blocks and needs only the other two; it has the rest.",
+    right=2,
+)
 
 # %% [markdown]
 # ## 5. Recursive doubling: `recursive_doubling`
@@ -168,7 +203,12 @@ show(rounds(schedule("pairwise", 6)))
 # **Predict:** in which round do the most bytes travel?
 
 # %%
+fullest = mpilab.predict("")
 show(rounds(schedule("recursive_doubling", 8)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+fullest.answer("Round 3, the last: each rank sends 4 blocks, after 1 and 2.", right=3)
 
 # %% [markdown]
 # ## 6. Bruck: `bruck`
@@ -185,7 +225,12 @@ show(rounds(schedule("recursive_doubling", 8)))
 # **Predict:** the ring needs 7 rounds for $P = 8$. How many does neighbor exchange need?
 
 # %%
+neighbors = mpilab.predict("")
 show(rounds(schedule("neighbor_exchange", 8)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+neighbors.answer("4: from round 2 on, each message carries two blocks.", right=4)
 
 # %% [markdown]
 # **Your turn:** does Bruck's picture differ from that of pairwise exchange? How? Change the name and
@@ -230,7 +275,15 @@ for message in np.sort(ring.messages, order=["round", "source"]):
 # `nonblocking_gather_bcast`?
 
 # %%
+empty = mpilab.predict("")
 show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+empty.answer(
+    "All but one in each row: rank r sends to rank r + 1 only, and the last one to rank 0. Through "
+    "rank 0, its row and its column would be filled."
+)
 
 # %% [markdown]
 # And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
@@ -238,7 +291,15 @@ show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
 # **Predict:** is a rank ever idle?
 
 # %%
+idle = mpilab.predict("")
 ring.show("timeline")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+idle.answer(
+    "Yes, within its calls: a long bar is a rank that waits for its left neighbor. The algorithm "
+    "gives every rank a block to send in every round, so they wait because they don't run in step."
+)
 
 # %% [markdown]
 # Round by round, with every rank's receive buffer, as it was recorded.
@@ -246,14 +307,27 @@ ring.show("timeline")
 # **Predict:** which block does rank 0 get last?
 
 # %%
+rounds_last = mpilab.predict("")
 ring.show("rounds")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+rounds_last.answer("Block 1, as in the picture for 8 ranks.", right=1)
 
 # %% [markdown]
 # **Predict** the matrix of the algorithm through rank 0: which cells are darkest?
 
 # %%
+darkest = mpilab.predict("")
 through_root = mpilab.run("allgather_nonblocking_gather_bcast", ranks=4, count=2, seed=SEED)
 show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 bytes a block"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+darkest.answer(
+    "Row 0: rank 0 sends all 4 blocks, 32 bytes, to each of the others. In column 0, each cell is "
+    "one block of 8 bytes. All others are empty."
+)
 
 # %% [markdown]
 # ## What MPI promises, and what it doesn't
@@ -317,10 +391,15 @@ mpilab.run("allgather_sends_first", count=4, seed=SEED)
 # **Predict:** what will each rank be doing after a second?
 
 # %%
+stuck = mpilab.predict("")
 mpilab.run("allgather_sends_first", count=25_000, seed=SEED)
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+stuck.answer("Every rank is in MPI_Send, and waits for a receiver that is in MPI_Send, too.")
+
 # %% [markdown]
-# Every rank is in `MPI_Send`, and none reaches its receive: a *deadlock*. The panel names the call,
+# None of them reaches its receive: a *deadlock*. The panel names the call,
 # the line of the cell, and which rank waits for which. The kit has started new ranks meanwhile.
 #
 # Crashes, MPI errors and wrong results end in such a panel, too. If you suspect an access out of
@@ -589,8 +668,20 @@ Markdown(
 # of the three will be slowest at 1 MiB on 4 ranks, according to your `cost`?
 
 # %%
+curves = mpilab.predict("")
 several = table[table["ranks"] > 1]
 show(sweep.time_against_size(several, models=model))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+most = several[(several["ranks"] == max(PROCESSES)) & (several["bytes"] == max(SIZES))]
+times = {name: np.median(most["span_s"][most["algorithm"] == name]) for name in most["algorithm"]}
+slowest = max(times, key=times.get)
+curves.answer(
+    "By the model all are flat while start-ups dominate (one message costs as much as its bytes at "
+    f"{byte_size(model.half_size)}) and linear well above that. Slowest of the measured ones at "
+    f"{byte_size(max(SIZES))} on {max(PROCESSES)} ranks: {slowest}. Is it what your cost says?"
+)
 
 # %% [markdown]
 # Where measurement and model diverge, the model is too simple. It assumes a core for each rank, and
@@ -605,12 +696,29 @@ show(sweep.time_against_size(several, models=model))
 # can your `cost` not tell apart there? Then run the cell.
 
 # %%
+ends = mpilab.predict("")
 others = ["ring", "recursive_doubling", "bruck", "neighbor_exchange"]
 more = mpilab.sweep(
     [f"allgather_{name}" for name in others], sizes=SIZES, ranks=[RANKS], repetitions=REPETITIONS
 )
 seven = np.concatenate([table[table["ranks"] == RANKS], more])
 show(sweep.time_against_size(seven, models=model))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def ordered(size):
+    """The names of the measured algorithms, the fastest first."""
+    rows = seven[seven["bytes"] == size]
+    names = dict.fromkeys(rows["algorithm"].tolist())
+    return sorted(names, key=lambda name: np.median(rows["span_s"][rows["algorithm"] == name]))
+
+
+ends.answer(
+    f"Measured here: fastest for {byte_size(SIZES[0])} is {ordered(SIZES[0])[0]}, slowest for "
+    f"{byte_size(SIZES[-1])} is {ordered(SIZES[-1])[-1]}. Algorithms that have the same rounds and "
+    "bytes in your cost cannot be told apart by it, whatever the measurement says."
+)
 
 # %% [markdown]
 # ## Question 1 (8 points)
@@ -665,6 +773,7 @@ show(sweep.time_against_size(seven, models=model))
 # which method will they differ most?
 
 # %%
+sorted_times = mpilab.predict("")
 largest = max(PROCESSES)
 lines = ["| bytes | method | span | maximum | mean | span / mean |", "|--:|---|--:|--:|--:|--:|"]
 for size in SIZES:
@@ -680,8 +789,21 @@ for size in SIZES:
             )
 Markdown("\n".join(lines))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+shares = {
+    name: np.median(rows["span_s"]) / np.median(rows["mean_s"])
+    for name in dict.fromkeys(table["algorithm"].tolist())
+    if len(rows := table[(table["algorithm"] == name) & (table["ranks"] == largest)])
+}
+widest = max(shares, key=shares.get)
+sorted_times.answer(
+    "In every call, mean ≤ maximum ≤ span. Over all sizes they differ most for "
+    f"{widest}: its span is {shares[widest]:.1f} times its mean."
+)
+
 # %% [markdown]
-# In every call, mean ≤ maximum ≤ span. Span and maximum differ only because ranks don't enter
+# Span and maximum differ only because ranks don't enter
 # together, which the span alone counts. None of the three is wrong; what is wrong is a time that
 # doesn't say which one it is.
 
@@ -693,9 +815,10 @@ Markdown("\n".join(lines))
 # `data/README.md`).
 #
 # **Predict:** how long does it take one core to copy 1 MiB? How long does the shortest message
-# between two processes take? Write down both before you look at the table.
+# between two processes take?
 
 # %%
+copying = mpilab.predict("")
 published = published_allgather()
 counts = np.unique(published["processes"]).tolist()
 lines = []
@@ -708,13 +831,37 @@ for method in ("nonblocking_gather_bcast", "pairwise"):
         lines.append(f"| {byte_size(size)} | " + " | ".join(map(duration, times)) + " |")
 Markdown("\n".join(lines))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+copying.answer(
+    "At 10 to 100 GB/s, 1 MiB takes 10 to 100 µs. A message between two processes takes some "
+    "100 ns at least: its data must get from one core to another. Which entries are shorter?"
+)
+
 # %% [markdown]
 # Beside yours: the published times dotted, yours solid, with one color for each number of processes.
 #
 # **Predict:** by what factor will they differ at 32 bytes, and at 1 MiB?
 
 # %%
+factors = mpilab.predict("")
 show(sweep.table_against_published(published, table))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+most = max(set(counts) & set(PROCESSES))
+said = []
+for size in (min(SIZES), max(SIZES)):
+    theirs = published[
+        (published["method"] == "nonblocking_gather_bcast")
+        & (published["processes"] == most)
+        & (published["bytes"] == size)
+    ]["seconds"]
+    ours = medians(table, "nonblocking_gather_bcast", most)[size]
+    said += [f"{ours / each:.0f} at {byte_size(size)}" for each in theirs]
+factors.answer(
+    f"Through rank 0, on {most} processes, yours take longer by a factor of {' and '.join(said)}."
+)
 
 # %% [markdown]
 # Another machine may be faster than yours, so a difference alone proves nothing. But some times are
@@ -727,6 +874,7 @@ show(sweep.table_against_published(published, table))
 # **Predict:** one core writes perhaps 10 to 100 GB/s. What bandwidth does the table imply?
 
 # %%
+implied = mpilab.predict("")
 megabyte = published[published["bytes"] == 1048576]
 lines = ["| method | processes | published | a rank writes | all write |", "|---|--:|--:|--:|--:|"]
 for row in implied_bandwidth(megabyte):
@@ -741,6 +889,13 @@ lines.append(
     f"core and 100 ns a round allow; the worst by a factor of {impossible.max():.0f}."
 )
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+implied.answer(
+    f"Up to {max(implied_bandwidth(megabyte)['per_rank']) / 1e9:.0f} GB/s for each rank, and up to "
+    f"{max(implied_bandwidth(megabyte)['all_ranks']) / 1e9:.0f} GB/s for all of them together."
+)
 
 # %% [markdown]
 # Three entries to think about:

@@ -286,7 +286,8 @@ def _check_stub(text: str, where: str, name: str) -> None:
 
 def _cell(cell: NotebookNode, text: str, name: str | None, identity: str) -> NotebookNode:
     """A cell of the student version: what the lab's author wrote, and nothing else."""
-    metadata = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
+    kept = ("jupyter", "nbgrader", "tags")
+    metadata = {key: cell.metadata[key] for key in kept if key in cell.metadata}
     if name is not None:
         metadata["deletable"] = False
     if name is not None and _CELL_ID.match(name):

@@ -6,7 +6,7 @@ jupyter           the cell magic %%kernel, and the kernel "mpilab (Python)" for 
                   environment
 session           mpilab.run, mpilab.sweep, and the kernels that the notebook has defined
 simulated         runs and sweeps on simulated clusters
-lab               mpilab.Lab with the public checks, and mpilab.progress
+lab               mpilab.Lab with the public checks, mpilab.predict and mpilab.progress
 panel             the panel that shows a diagnosis, and the logs to which it links
 explore           controls and figures for the schedules of algorithms
 jupyter_config/   JupyterLab settings for the labs, used through JUPYTER_CONFIG_PATH by 'make lab'

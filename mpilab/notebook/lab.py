@@ -1,9 +1,11 @@
-"""The public checks of a lab, mpilab.Lab("02-allgather").check("ring"), and mpilab.progress()."""
+"""The public checks of a lab, mpilab.Lab("02-allgather").check("ring"), mpilab.progress(), and
+mpilab.predict("...")."""
 
 import html
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -267,6 +269,83 @@ def _check_function(
         raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
     returned = {arguments: call(answer, arguments) for arguments in judge.calls(exercise)}
     return judge.judge_function(exercise, returned)
+
+
+# Predictions. A student writes one into the source of a cell, so it is part of the notebook: it
+# survives a restart of the kernel, and a run by papermill. A widget's value would not.
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A prediction and what happens instead, displayed side by side.
+
+    right   whether the prediction was right; None if that is for the reader to judge
+    """
+
+    prediction: str
+    answer: str
+    right: bool | None
+
+    def _rows(self) -> tuple[tuple[str, str], ...]:
+        mark = {True: "✓ ", False: "✗ ", None: ""}[self.right]
+        predicted = mark + self.prediction if self.prediction else "(nothing written)"
+        return ("You predicted", predicted), ("What happens", self.answer)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name + ':':14} {text}" for name, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" {_CELL}>{escape(name)}</th><td {_CELL}>{escape(text)}</td></tr>'
+            for name, text in self._rows()
+        )
+        return f'<div role="status"><table><tbody>{rows}</tbody></table></div>'
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a student predicts before a cell runs; `answer` shows it beside what happens."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+
+    def answer(self, answer: str, *, right: str | float | None = None) -> Answered:
+        """The prediction beside `answer`, which says what happens and why; Answered.
+
+        right   the right choice, or the right number; then the prediction is judged. Words around a
+                number don't matter: "56 blocks" is 56. A text without a number, or with several, is
+                not judged.
+        """
+        return Answered(self.text, answer, self._is_right(right))
+
+    def _is_right(self, right: str | float | None) -> bool | None:
+        if not self.text or right is None:
+            return None
+        if isinstance(right, str):
+            if right not in self.choices:
+                raise InputError(
+                    f"right={right!r} is not among the choices of this prediction: "
+                    f"{', '.join(map(repr, self.choices))}"
+                )
+            return self.text == right
+        numbers = re.findall(r"\d+(?:\.\d+)?", self.text)
+        return float(numbers[0]) == right if len(numbers) == 1 else None
+
+
+def predict(prediction: str | float = "", *, choices: Sequence[str] = ()) -> Prediction:
+    """A Prediction, written into the cell before it runs; "" if there is none.
+
+    Its method `answer` shows it beside what happens. With `choices`, the prediction is one of them
+    (case does not matter), or InputError is raised.
+    """
+    text = str(prediction).strip()
+    named = {choice.casefold(): choice for choice in choices}
+    if text and named and text.casefold() not in named:
+        raise InputError(
+            f"predict({text!r}): this is none of the choices\n  remedy: write one of "
+            f'{", ".join(map(repr, choices))}, or "" to go on without a prediction'
+        )
+    return Prediction(named.get(text.casefold(), text), tuple(choices))
 
 
 # Progress: compares the answer cells of saved notebooks with blank ones (labs/checks/answers.json,

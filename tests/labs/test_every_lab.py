@@ -14,6 +14,7 @@ from mpilab.judging import rubric
 
 LABS = [LabNotebook(path.stem) for path in sorted((ROOT / "labs" / "source").glob("*.py"))]
 SWEEPING = [lab for lab in LABS if "mpilab.sweep(" in lab.source.read_text(encoding="utf-8")]
+PREDICTING = [lab for lab in LABS if "mpilab.predict(" in lab.source.read_text(encoding="utf-8")]
 MOST_LINES = 25
 ANSWERS = {
     function: lab
@@ -39,6 +40,7 @@ UNUSUAL = re.compile(
     r"|\w*(colour|neighbour|favour)\w*|(minimi|optimi|synchroni)s(e|ed|es|ing))\b",
     re.IGNORECASE,
 )
+PREDICT = re.compile(r"\*\*Predict(?:\*\*(?! marks)|:\*\*)", re.IGNORECASE)
 DRAWS = re.compile(r"\bshow\(")
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -126,6 +128,27 @@ def test_a_question_stands_before_every_figure(lab):
                 unasked.append(cell.source)
     assert unasked == []
     assert figures > 4
+
+
+@pytest.mark.parametrize("lab", PREDICTING, ids=lambda lab: lab.name)
+def test_each_prediction_is_asked_for_written_before_the_cell_runs_and_answered_below(lab):
+    asked, predicted, answered = 0, {}, {}
+    for number, cell in enumerate(lab.blank.cells):
+        if cell.cell_type == "markdown":
+            asked += len(PREDICT.findall(cell.source))
+        for name in re.findall(r'^(\w+) = mpilab\.predict\(""', cell.source, re.MULTILINE):
+            assert name not in predicted
+            assert asked == len(predicted) + 1, f"{name}: there is no 'Predict' above it"
+            predicted[name] = number
+        for name in re.findall(r"^(\w+)\.answer\(", cell.source, re.MULTILINE):
+            # JupyterLab shows the first line of a folded cell.
+            assert cell.source.startswith("# Your prediction beside what happens\n")
+            assert cell.metadata.jupyter.source_hidden is True
+            assert cell.cell_type == "code" and answer_id(cell) is None
+            answered[name] = number
+    assert predicted.keys() == answered.keys()
+    assert all(predicted[name] < number for name, number in answered.items())
+    assert len(predicted) == asked
 
 
 @each_lab

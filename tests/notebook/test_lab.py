@@ -1,6 +1,10 @@
 """What a notebook calls, for every collective: run, check with a choice of kernels, sweep."""
 
+import re
+
+import nbformat
 import numpy as np
+import papermill
 import pytest
 from c_kernels import build
 
@@ -8,6 +12,7 @@ from mpilab.cluster.engines import Cluster
 from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
 from mpilab.errors import InputError
 from mpilab.notebook import lab, session
+from mpilab.notebook.lab import predict
 
 CHECKS = """
 lab = "99-test"
@@ -303,3 +308,61 @@ def test_after_a_deadlock_the_later_items_of_a_check_are_not_tried(
     )
     assert "– Without buffering" in repr(checked)
     assert checked.telling.diagnosis.kind == DEADLOCK
+
+
+def test_a_prediction_and_the_answer_are_side_by_side_and_neither_is_markup():
+    answered = predict("a < b").answer("b < a & c", right=None)
+    assert repr(answered) == "You predicted: a < b\nWhat happens:  b < a & c"
+    shown = answered._repr_html_()
+    assert re.findall(r'<th scope="row"[^>]*>(.*?)</th><td[^>]*>(.*?)</td>', shown) == [
+        ("You predicted", "a &lt; b"),
+        ("What happens", "b &lt; a &amp; c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "predicted, right",
+    [
+        ("56", True),
+        (56, True),
+        ("56 blocks", True),
+        ("55 blocks", False),
+        ("many", None),  # not a number: the reader compares
+        ("rank 0 sends 56", None),  # which of the two is meant?
+        ("", None),
+    ],
+)
+def test_a_predicted_number_is_judged_if_there_is_exactly_one(predicted, right):
+    assert predict(predicted).answer("56 blocks", right=56).right is right
+
+
+def test_a_choice_is_judged_whatever_its_case_and_must_be_one_of_those_offered():
+    colors = ["Red", "green"]
+    assert predict("red", choices=colors).answer("It is red.", right="Red").right is True
+    assert predict(" green ", choices=colors).answer("It is red.", right="Red").right is False
+    assert predict("", choices=colors).answer("It is red.", right="Red").right is None
+    with pytest.raises(InputError, match=r"predict\('blue'\).*\n.*write one of 'Red', 'green'"):
+        predict("blue", choices=colors)
+    with pytest.raises(InputError, match="right='blue' is not among the choices"):
+        predict("red", choices=colors).answer("", right="blue")
+
+
+def test_a_prediction_stays_in_the_notebook_and_papermill_shows_it_beside_the_answer(tmp_path):
+    cells = [
+        'import mpilab\n\nwritten = mpilab.predict("30 arrows")\nblank = mpilab.predict("")',
+        'written.answer("6 times 5", right=30)',
+        'blank.answer("not asked")',
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=list(map(nbformat.v4.new_code_cell, cells)),
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    before, after = tmp_path / "before.ipynb", tmp_path / "after.ipynb"
+    nbformat.write(notebook, before)
+    papermill.execute_notebook(before, after, progress_bar=False)
+    first, *others = nbformat.read(after, as_version=4).cells
+    assert first.source == cells[0] and first.outputs == []
+    assert [cell.outputs[0].data["text/plain"] for cell in others] == [
+        "You predicted: ✓ 30 arrows\nWhat happens:  6 times 5",
+        "You predicted: (nothing written)\nWhat happens:  not asked",
+    ]
