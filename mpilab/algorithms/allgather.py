@@ -1,17 +1,7 @@
 """The allgather algorithms, named after the C kernels `allgather_<name>`: schedules and costs.
 
-P ranks, blocks of m bytes, log to base 2, p2 the largest power of two <= P, rest = P - p2:
-
-    algorithm                rounds                  messages             most bytes sent by a rank
-    nonblocking_gather_bcast 2                       2 (P-1)              (P-1) P m   (the root)
-    nonblocking_all          1                       P (P-1)              (P-1) m
-    pairwise                 ceil(log P)             P ceil(log P)        (P-1) m
-    ring                     P-1                     P (P-1)              (P-1) m
-    recursive_doubling       log p2 (+2 if rest)     p2 log p2 + 2 rest   (P-1) m (+ P m if rest)
-    bruck                    ceil(log P)             P ceil(log P)        (P-1) m
-    neighbor_exchange        P/2 (even P)            P P/2                (P-1) m
-
-On an odd number of ranks, neighbor exchange is the ring. A single rank sends nothing.
+`costs` counts rounds, messages and bytes in a schedule. On an odd number of ranks, neighbor
+exchange is the ring. A single rank sends nothing.
 
 Source of the costs unless stated otherwise: Thakur, Rabenseifner, Gropp (2005), section 4.1.
 """
@@ -120,9 +110,9 @@ def ring_cost(call: ModelCall) -> Coefficients:
 def recursive_doubling(call: Call) -> Plan:
     """Partners at distance 1, 2, 4 … exchange everything they hold.
 
-    If P is not a power of two, each rank from p2 up first folds its block into rank - p2, and gets
-    everything from there at the end. Source: Thakur, Rabenseifner, Gropp (2005), section 4.1; they
-    describe the folding for allreduce.
+    If P is not a power of two, let p2 be the largest one below it: each rank from p2 up first folds
+    its block into rank - p2, and gets everything from there at the end. Source: Thakur,
+    Rabenseifner, Gropp (2005), section 4.1; they describe the folding for allreduce.
     """
     ranks, core = call.ranks, largest_power_of_two(call.ranks)
     rest = ranks - core

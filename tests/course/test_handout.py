@@ -114,6 +114,16 @@ def test_a_handout_holds_what_students_need_and_no_solution_in_any_form(kit, tmp
     assert "secret_of_neighbor" not in text, "of a lab to come"
 
 
+def test_what_students_conclude_from_the_published_table_is_only_where_graders_look(tmp_path):
+    answer = (ROOT / "grading" / "02-allgather" / "published-table.md").read_text()
+    sentences = [line for line in answer.splitlines() if line.startswith(("- **", "| **"))]
+    assert len(sentences) > 5
+    out = handout(tmp_path / "out", ["02-allgather"]).path
+    assert "allgather-huang-2021.csv" in (out / "data" / "README.md").read_text()
+    handed_out = b"".join(files(out).values()).decode(errors="replace")
+    assert [line for line in sentences if line in handed_out] == []
+
+
 def test_the_makefile_of_a_handout_has_the_verbs_of_students_only(kit, tmp_path):
     text = (handout(tmp_path / "out", ["01-first"], kit).path / "Makefile").read_text()
     assert "lab: setup" in text and "build: $(STAMP)" in text
