@@ -32,6 +32,11 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
+#
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -91,6 +96,7 @@ cluster
 # of the three pictures do most messages from a rank to the next one change nodes?
 
 # %%
+rank_5 = mpilab.predict("")
 two_hosts = hostfile.parse("n1 slots=4\nn2 slots=4", "two hosts")
 orders = {
     "SEQ": two_hosts.placement(8, "slot"),
@@ -98,6 +104,13 @@ orders = {
     "custom": [0, 0, 1, 1, 0, 1, 1, 0],
 }
 show(draw(two_hosts, orders))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+rank_5.answer(
+    "On n2 in both: in SEQ order as the second of its node, in RR order as an odd rank. In RR order, "
+    "every message to the next rank changes nodes; in SEQ order, one of seven."
+)
 
 # %% [markdown]
 # ## Ranks that pretend
@@ -125,7 +138,12 @@ mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
 # each of them send then?
 
 # %%
+halves_meet = mpilab.predict("")
 show(rounds(schedule("recursive_doubling", 8)))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+halves_meet.answer("In round 3, the last. Each of them then sends the 4 blocks that it holds.")
 
 # %% [markdown]
 # Now with the network. Blocks have 1 KiB. The figure first shows all rounds together; the slider
@@ -134,10 +152,18 @@ show(rounds(schedule("recursive_doubling", 8)))
 # **Predict** for SEQ order: in which rounds is the network idle? How many bytes go from n1 to n2?
 
 # %%
+idle_in_seq = mpilab.predict("")
 doubling_seq = mpilab.run(
     "allgather_recursive_doubling", count=256, places="two-hosts seq", seed=SEED
 )
 doubling_seq.show("network")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+idle_in_seq.answer(
+    f"In rounds 1 and 2. {byte_size(doubling_seq.matrix()[1][:4, 4:].sum())} go from n1 to n2: four "
+    "ranks send four blocks each."
+)
 
 # %% [markdown]
 # In SEQ order, the two *short* rounds stay within the nodes, and the longest one uses the network: all
@@ -146,21 +172,37 @@ doubling_seq.show("network")
 # **Predict** for RR order: which round uses the network now? How many bytes go from n1 to n2?
 
 # %%
+busy_in_rr = mpilab.predict("")
 doubling_rr = mpilab.run(
     "allgather_recursive_doubling", count=256, places="two-hosts rr", seed=SEED
 )
 doubling_rr.show("network")
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+busy_in_rr.answer(
+    f"Round 1 only. {byte_size(doubling_rr.matrix()[1][::2, 1::2].sum())} go from n1 to n2, a quarter: "
+    "four ranks send one block each."
+)
+
 # %% [markdown]
-# A quarter. The messages are the same, of the same length, between the same ranks. But now the long
+# The messages are the same, of the same length, between the same ranks. But now the long
 # ones are between ranks of the same node.
 #
 # The same as a matrix, with the ranks of a node side by side: **predict** which squares are green,
 # that is, between nodes. Do they hold the large numbers or the small ones, in SEQ and in RR order?
 
 # %%
+green = mpilab.predict("")
 show(traffic_matrix(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
 show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, RR"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+green.answer(
+    "Those of ranks on different nodes that are partners: in SEQ order the large numbers, 4 blocks, "
+    "in RR order the small ones, 1 block."
+)
 
 # %% [markdown]
 # ## Ring
@@ -172,6 +214,7 @@ show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive d
 # Which order is better?
 
 # %%
+ring_changes = mpilab.predict("")
 ring_seq = mpilab.run("allgather_ring", count=256, places="two-hosts seq", seed=SEED)
 ring_rr = mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
 show(
@@ -184,6 +227,12 @@ show(
     )
 )
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+ring_changes.answer(
+    "2 in SEQ order, from 3 to 4 and from 7 to 0; all 8 in RR order. SEQ is better, by a factor of 4."
+)
+
 # %% [markdown]
 # So there is no best order. Recursive doubling is best in RR order, the ring in SEQ order. And an MPI
 # library switches from one to the other with the length of the message, within the same program. An
@@ -192,7 +241,14 @@ show(
 # **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
 
 # %%
+ring_squares = mpilab.predict("")
 show(traffic_matrix(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+ring_squares.answer(
+    "One in each row, that of the next rank: 8 squares, all of them green. In SEQ order, 2 would be."
+)
 
 # %% [markdown]
 # ## Exercise 1: bytes between nodes, in Python (20 points)
@@ -261,11 +317,18 @@ Markdown("\n".join(lines).replace("RDA*", r"RDA\*"))
 # process isn't like the others?
 
 # %%
+misleading = mpilab.predict("")
 rows = remapping.table(((2, 2), (2, 4), (4, 2), (4, 4)))
 print(remapping.as_text(rows))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+misleading.answer(
+    "That of the ring in SEQ order: only one process of each node receives from another node."
+)
+
 # %% [markdown]
-# It is the ring. In both orders, some process receives all its $P - 1$ blocks from another node. In
+# In both orders of the ring, some process receives all its $P - 1$ blocks from another node. In
 # SEQ order that is one process per node; in RR order it is every process. A formula for a single
 # process ignores that all processes of a node share one link.
 #
@@ -284,10 +347,22 @@ for row in rows:
 # **Predict:** is RR still the better order for recursive doubling on 3 nodes of 4?
 
 # %%
+three_nodes = mpilab.predict("", choices=["yes", "no"])
 for words in ("1x3x4 seq", "1x3x4 rr"):
     levels = Levels(places_of(words))
     blocks, _ = remapping.crossing(schedule("recursive_doubling", 12), levels)
     print(f"{words}: {blocks} blocks between nodes")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+crossed = {}
+for words in ("1x3x4 seq", "1x3x4 rr"):
+    blocks, _ = remapping.crossing(schedule("recursive_doubling", 12), Levels(places_of(words)))
+    crossed[words.split()[-1]] = blocks
+three_nodes.answer(
+    f"No: {crossed['rr']} blocks change nodes in RR order, and {crossed['seq']} in SEQ order.",
+    right="yes" if crossed["rr"] < crossed["seq"] else "no",
+)
 
 # %% [markdown]
 # ## Behave as another rank
@@ -354,10 +429,17 @@ lab.check("rr_to_seq", rr_to_seq)
 # **Predict:** can that be? For which $M$ and $Q$? (These are the kit's maps, not yours.)
 
 # %%
+twice_the_same = mpilab.predict("")
 for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
     twice = [remapping.rr_to_seq(remapping.rr_to_seq(p, M, Q), M, Q) for p in range(M * Q)]
     back = [remapping.rr_to_seq(remapping.seq_to_rr(p, M, Q), M, Q) for p in range(M * Q)]
     print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+twice_the_same.answer(
+    "Only where M = Q, or where one of them is 1. Otherwise the inverse is the other map."
+)
 
 # %% [markdown]
 # It is a misprint: one of the two should be the other map. Example values are a cheap test of a
@@ -379,6 +461,7 @@ for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
 # above.
 
 # %%
+phase_1 = mpilab.predict("")
 remapped = mpilab.run(
     "allgather_recursive_doubling_remapped", count=256, places="two-hosts seq", seed=SEED
 )
@@ -392,6 +475,15 @@ for name, run in three.items():
         f"{name:14} {run.rounds} rounds, {len(run.messages)} messages; on the busiest link "
         f"{byte_size(busiest.bytes)} in {busiest.messages} messages"
     )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+volume = remapped.matrix()[1][:4, 4:].sum()
+phase_1.answer(
+    "Processes 0 and 7, which behave as themselves. 4 of its 6 messages change nodes: 4 to 2, 6 to 3, "
+    f"1 to 4 and 3 to 5. With phase 1, {byte_size(volume)} go from n1 to n2: far less than in SEQ "
+    "order, and a little more than in RR order."
+)
 
 # %% [markdown]
 # There is one more round, and a process receives $M$ blocks from other nodes instead of $(M-1)Q$. In
@@ -417,13 +509,22 @@ for name, run in three.items():
 # SEQ order, and how many in RR order?
 
 # %%
+tree_changes = mpilab.predict("")
 show(tree("bcast", "binomial", 8))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+tree_changes.answer(
+    "In SEQ order 1, from 0 to 4. In RR order 4, those between an even and an odd rank: to 1, 3, 5 "
+    "and 7."
+)
 
 # %% [markdown]
 # Now with the network, for 1 KiB. **Predict:** which link will the remapped broadcast use, and for how
 # many messages?
 
 # %%
+tree_link = mpilab.predict("")
 broadcasts = {
     f"{name}, {order.upper()}": mpilab.run(
         f"bcast_{name}", count=256, places=f"two-hosts {order}", seed=SEED
@@ -436,11 +537,18 @@ show(
     )
 )
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+tree_link.answer(
+    "The one from n1 to n2, for a single message: the tree looks as in SEQ order again."
+)
+
 # %% [markdown]
 # The same for a ring allreduce. **Predict:** what fraction of its messages changes nodes in RR order,
 # with and without remapping?
 
 # %%
+fraction = mpilab.predict("")
 reductions = {
     f"{name}, RR": mpilab.run(f"allreduce_{name}", count=256, places="two-hosts rr", seed=SEED)
     for name in ("ring", "ring_remapped")
@@ -450,6 +558,15 @@ show(
         {name: (run.matrix(), run.levels) for name, run in reductions.items()}, title="Allreduce"
     )
 )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+shares = []
+for run in reductions.values():
+    messages = run.matrix()[0]
+    shares.append(messages[::2, 1::2].sum() + messages[1::2, ::2].sum())
+    shares[-1] /= messages.sum()
+fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {shares[1]:.0%}.")
 
 # %% [markdown]
 # ## Exercise 3: a ring from node to node, in C (35 points)
@@ -594,6 +711,7 @@ lab.check("remap")
 # **Predict:** which of the traffic on the links will move into the memories of the nodes?
 
 # %%
+moved = mpilab.predict("")
 remapped_ring = "allgather_ring_remapped"
 pictures = {"ring, RR": (ring_rr.matrix(), ring_rr.levels)}
 if remapped_ring in session.kernels:  # a cell that doesn't compile leaves none
@@ -601,6 +719,12 @@ if remapped_ring in session.kernels:  # a cell that doesn't compile leaves none
     if mine.right:
         pictures["yours, RR"] = (mine.matrix(), mine.levels)
 show(network.before_after(pictures, title="Before and after"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+moved.answer(
+    "That of all messages of a round but two: one into each node, and one out of it, must remain."
+)
 
 # %% [markdown]
 # ## Any mapping, and any subset
@@ -624,8 +748,8 @@ show(network.before_after(pictures, title="Before and after"))
 # **Predict:** in which of these will remapping not change recursive doubling at all?
 
 # %%
-rr = places_of("two-hosts rr")
-some = [place for rank, place in enumerate(rr) if rank not in (1, 3, 5)]
+unchanged = mpilab.predict("")
+some = [place for rank, place in enumerate(places_of("two-hosts rr")) if rank not in (1, 3, 5)]
 cases = {
     words: places_of(words)
     for words in (
@@ -649,6 +773,22 @@ for words, places in cases.items():
             cells.append(str(remapping.crossing(one, levels)[0]))
     lines.append(f"| `{words}` | " + " | ".join(cells) + " |")
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+same = []
+for words, places in cases.items():
+    levels = Levels(tuple(places))
+    order = remapping.chosen("recursive_doubling", levels)
+    plain, other = (
+        remapping.crossing(each, levels)[0]
+        for each in (
+            schedule("recursive_doubling", len(places)),
+            remapping.remapped("recursive_doubling", order),
+        )
+    )
+    same += [words] if plain == other else []
+unchanged.answer("In these: " + "; ".join(same) + ".")
 
 # %% [markdown]
 # **Your turn:** change the cases. `a/n1*5 a/n2` stands for five ranks on node n1 of group a, then one
@@ -703,12 +843,24 @@ lab.check("slowest", slowest)
 # **Predict:** is this order good for the ring? For recursive doubling?
 
 # %%
+slowest_order = mpilab.predict("")
 if lab.check("slowest", slowest).passed:
     answer = hostfile.parse(slowest(), "slowest.txt").placement(policy="seq")
     show(draw(two_hosts, {"SEQ": orders["SEQ"], "slowest": answer}))
 else:
     answer = None
     print("Not yet: the broadcast is timed in SEQ and RR order only.")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+if answer is None:
+    said = "That is shown here once your order passes."
+else:
+    around = sum(answer[rank] != answer[(rank + 1) % 8] for rank in range(8))
+    doubled = sum(answer[rank] != answer[rank ^ bit] for rank in range(8) for bit in (1, 2, 4))
+    said = f"For neither: {around} of 8 messages of each round of the ring change hosts, and {doubled} of "
+    said += "24 in recursive doubling."
+slowest_order.answer(said)
 
 # %% [markdown]
 # ## Measure
@@ -772,8 +924,25 @@ def of(collective, size):
 # which factor will SEQ and RR differ for each algorithm?
 
 # %%
+by_bytes = mpilab.predict("")
 sizes = sorted(set(times["bytes"].tolist()))
 show(against_limits(*of("allgather", sizes[-1]), f"Allgather, blocks of {byte_size(sizes[-1])}"))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def medians_of(collective, size):
+    """{kernel and order: median seconds}, the fastest first."""
+    found, _ = of(collective, size)
+    times = {name: np.median(seconds) for name, seconds in found.items()}
+    return dict(sorted(times.items(), key=lambda each: each[1]))
+
+
+by_bytes.answer(
+    "Measured, the fastest first: "
+    + "; ".join(f"{name} {duration(s)}" for name, s in medians_of("allgather", sizes[-1]).items())
+    + "."
+)
 
 # %% [markdown]
 # And for short blocks: does the order still matter? Does phase 1? And what does a kernel pay that
@@ -788,7 +957,17 @@ show(against_limits(*of("allgather", sizes[0]), f"Allgather, blocks of {byte_siz
 # does remapping recover?
 
 # %%
+slowest_bcast = mpilab.predict("")
 show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+measured = medians_of("bcast", sizes[-1])
+slowest_bcast.answer(
+    "Relative to the binomial tree in SEQ order: "
+    + ", ".join(f"{name} {s / measured['binomial, seq']:.1f}" for name, s in measured.items())
+    + "."
+)
 
 # %% [markdown]
 # All sizes, as medians:
