@@ -21,6 +21,7 @@ from mpilab.notebook.simulated import run
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, ERROR, TIME_OUT, Result
 from mpilab.runners.simgrid import seconds_of, simulate
+from mpilab.trace.recording import operations
 
 COMPARED = {
     "bcast": ("binomial", "pipeline", "scatter_allgather", "node_group", "rank_order", "multilane"),
@@ -226,6 +227,60 @@ def test_matched_probes_are_simulated_though_smpi_has_none(tmp_path, datatype):
     for result in (*real, *simulated):
         assert result.outcome == DONE and diagnose(result) is None
     assert [traffic(result) for result in simulated] == [traffic(result) for result in real]
+
+
+POLLING = """#include "mpilab.h"
+int bcast_polling(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_polling(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, done = 0, at, err = MPI_SUCCESS;
+    MPI_Request request;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size && rank == root; i++)
+        if (i != root)
+            MPI_Send(buffer, count, datatype, i, TAG, comm);
+    if (rank == root)
+        return err;
+    (void)at;
+    while (PROBE && !done && err == MPI_SUCCESS)
+        err = MPI_Iprobe(root, TAG, comm, &done, MPI_STATUS_IGNORE);
+    MPI_Irecv(buffer, count, datatype, root, TAG, comm, &request);
+    do
+        err = CALL;
+    while (!done && err == MPI_SUCCESS);
+    return err;
+}
+"""
+WAIT = "(done = 1, MPI_Wait(&request, MPI_STATUS_IGNORE))"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "MPI_Test(&request, &done, MPI_STATUS_IGNORE)",
+        "MPI_Testall(1, &request, &done, MPI_STATUSES_IGNORE)",
+        "MPI_Testsome(1, &request, &done, &at, MPI_STATUSES_IGNORE)",
+        "MPI_Iprobe",
+    ],
+)
+def test_milliseconds_pass_in_a_few_hundred_polls_and_end_in_time(tmp_path, call):
+    case = Case("bcast", 4, 1 << 18)
+
+    def took(call):
+        probe, last = ("1", WAIT) if call == "MPI_Iprobe" else ("0", call)
+        source = POLLING.replace("PROBE", probe).replace("CALL", last)
+        library = simgrid.build(source, tmp_path).library
+        (result,) = simulate(library, "bcast_polling", [case], "four-groups", order="rr")
+        assert result.outcome == DONE and diagnose(result) is None
+        return result
+
+    waited, polled = took(WAIT), took(call)
+    assert seconds_of(waited) > 0.005
+    assert 1 <= polled.last_call_ns / waited.last_call_ns < 1.03
+    last = polled.recording.ranks[-1].records
+    (polls,) = (one for one in last if operations()[int(one["operation"])] == call.split("(")[0])
+    assert 10 < polls["count"] < 1000
 
 
 NOBODY = """#include "mpilab.h"

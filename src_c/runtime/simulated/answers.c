@@ -192,7 +192,7 @@ static void forget(const MPI_Request *request)
     free(one);
 }
 
-int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+static int test_all(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     if (count <= 0 || statuses == MPI_STATUSES_IGNORE)
         return PMPI_Testall(count, requests, flag, statuses);
@@ -217,11 +217,19 @@ int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status s
     return err;
 }
 
+int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    const int err = test_all(count, requests, flag, statuses);
+    simulated_polled(err != MPI_SUCCESS || *flag);
+    return err;
+}
+
 /* SMPI treats a send that completes at once as no request, and reports that there is nothing to
  * test. */
 int simulated_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     int err = PMPI_Testany(count, requests, index, flag, status);
+    simulated_polled(err != MPI_SUCCESS || *flag);
     if (err != MPI_SUCCESS || !*flag || *index != MPI_UNDEFINED)
         return err;
     for (int i = 0; i < count && err == MPI_SUCCESS; i++) {

@@ -73,8 +73,11 @@ int simulated_wait(MPI_Request *request, MPI_Status *status)
 
 int simulated_test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (!is_lonely(*request))
-        return PMPI_Test(request, flag, status);
+    if (!is_lonely(*request)) {
+        const int err = PMPI_Test(request, flag, status);
+        simulated_polled(err != MPI_SUCCESS || *flag);
+        return err;
+    }
     *flag = 1;
     return hear_nobody(status);
 }

@@ -90,6 +90,14 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
 #define PMPI_Waitany simulated_waitany
 #define PMPI_Testany simulated_testany
 
+/* After a call that polls: the longer a rank has polled in vain, the more simulated time it takes. */
+void simulated_polled(int success);
+int simulated_testsome(int count, MPI_Request requests[], int *done, int indices[],
+                       MPI_Status statuses[]);
+int simulated_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+#define PMPI_Testsome simulated_testsome
+#define PMPI_Iprobe   simulated_iprobe
+
 /* A type with a lower bound, whose second element SMPI would look for in the wrong place. */
 int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
                                   MPI_Datatype *type);
