@@ -19,6 +19,7 @@ from typing import Any
 from mpilab.cases.case import REDUCIBLE, Collective, collective_of
 from mpilab.cases.data import DATATYPES
 from mpilab.errors import InputError
+from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Place
 from mpilab.util.text import suggestion
 
@@ -161,6 +162,7 @@ def _strict(collective: Collective) -> Iterator[Trial]:
     for ranks, real in ((2, True), (4, True), (8, False), (32, False)):
         for count in (1, 64):
             yield Trial(ranks, {"count": count, "strict": True}, real)
+    yield Trial(1, {"count": 7, "strict": True})  # who sends to itself
     if collective.has_blocks:
         yield Trial(2, {"count": LONG}, True)
         yield Trial(4, {"count": LONG})
@@ -275,9 +277,23 @@ def check_complete(collective: str, named: Collection[str], narrow: dict[str, st
         )
 
 
-def scattered(ranks: int) -> tuple[Place, ...]:
-    """Places for ranks: nodes of different size in two groups, the ranks in no order."""
-    nodes = max(1, ranks // 3)
+# Nodes of the same size, for numbers of ranks that are powers of two.
+_REGULAR = {
+    2: "1x2x1 rr",
+    4: "1x2x2 rr",
+    8: "2x2x2 rr",
+    16: "2x2x4 rr",
+    32: "4x2x4 rr",
+    64: "4x4x4 rr",
+}
+
+
+def places_on_nodes(ranks: int) -> tuple[Place, ...]:
+    """Places for 2 ranks or more: as the battery varies one thing at a time, powers of two are on
+    nodes of the same size, in RR order; others on nodes of different size, in no order."""
+    if ranks in _REGULAR:
+        return places_of(_REGULAR[ranks])
+    nodes = max(2, ranks // 4)
     return tuple(
         Place(f"n{number}", "ab"[number % 2])
         for number in ((7 * rank + rank // 3) % nodes for rank in range(ranks))

@@ -21,7 +21,7 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
                                         # mpilab/kernels/symbols.py
     reference = "allgather/pairwise.c"  # kernel: our own answer, below src_c
     battery_on = "nodes"                # the cases of the battery pretend to be on several nodes
-                                        # (mpilab.judging.battery.scattered); default: on one
+                                        # (battery.places_on_nodes); default: on one
     narrow = { unused = "why this facet of the battery does not apply" }
 
     [[exercise.item]]
@@ -279,7 +279,7 @@ def battery_cases(
         if fields["count"] == battery.LONG and fields.get("segment"):
             fields["segment"] = _LONG_SEGMENT
         if where == "nodes" and trial.ranks > 1 and "latencies" not in fields:
-            fields["places"] = battery.scattered(trial.ranks)
+            fields["places"] = battery.places_on_nodes(trial.ranks)
         case = _case(Case(collective, trial.ranks, **fields), seed)
         (real if trial.real else simulated)[case] = None
     return real, simulated
@@ -533,6 +533,11 @@ def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
     kind = entry["kind"]
     if kind not in (KERNEL, PYTHON, TEXT):
         raise InputError(f"{where}: kind {kind!r} is unknown; write kernel, python or text")
+    if entry.get("battery_on", "nodes") != "nodes":
+        raise InputError(
+            f'{where}: battery_on = {entry["battery_on"]!r} is unknown; write "nodes", or nothing '
+            "if the ranks share one"
+        )
     if "variant" in entry:
         return _with_variants(entry, seed, where)
     _refuse_twins([item["id"] for item in entry["item"]], f"{where}: two items")

@@ -6,6 +6,7 @@ from mpilab.cases.case import Case
 from mpilab.cases.output import wrong_calls
 from mpilab.diagnosis import diagnose
 from mpilab.errors import InputError
+from mpilab.hosts.places import Levels
 from mpilab.judging import agreement, battery
 from mpilab.judging.rubric import load
 from mpilab.kernels import simgrid as builds
@@ -18,6 +19,7 @@ WITH_BATTERY = (
     "01-collective-algorithms",
     "02-allgather",
     "03-rank-mapping",
+    "04-topology",
     "06-tune-and-scale",
 )
 RUBRIC = """
@@ -99,6 +101,20 @@ def test_counts_hold_in_every_case_of_the_exercise(tmp_path):
     assert set(counting.also) == {
         case for case in (*first.cases, *first.simulated) if case.ranks > 1
     } - set(counting.cases)
+
+
+def test_on_nodes_only_other_numbers_of_ranks_are_on_nodes_of_different_size():
+    for ranks in (2, 4, 8, 16, 32, 64):
+        levels = Levels(battery.places_on_nodes(ranks))
+        assert levels.nodes > 1 and levels.nodes * levels.most_on_a_node == ranks
+    for ranks in (3, 5, 7, 13, 33):
+        levels = Levels(battery.places_on_nodes(ranks))
+        assert levels.groups == 2 and levels.nodes * levels.most_on_a_node > ranks
+
+
+def test_a_mistyped_battery_on_is_told(tmp_path):
+    with pytest.raises(InputError, match="exercise 'x': battery_on = 'node' is unknown; write"):
+        _load(tmp_path, 'battery_on = "node"')
 
 
 @pytest.mark.parametrize("lab", WITH_BATTERY)
