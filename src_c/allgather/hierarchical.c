@@ -145,7 +145,7 @@ static int hand_down_everything(const struct mpilab_members *node, int size,
 static int among_leaders(const struct mpilab_topology *topology, const struct mpilab_levels *levels,
                          int rank, const struct data *data)
 {
-    const int group = topology->group[rank], first = topology->first_node[group];
+    const int group = mpilab_group_of(topology, rank), first = topology->first_node[group];
     int *list = malloc((size_t)topology->size * sizeof *list);
     const struct ring nodes = {topology->order, &topology->node_begin[first],
                                topology->first_node[group + 1] - first,

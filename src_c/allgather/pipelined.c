@@ -44,7 +44,7 @@ static struct neighbors neighbors_of(const struct mpilab_topology *topology, int
 {
     const int *order = topology->order, *node_begin = topology->node_begin;
     const int *group_begin = topology->group_begin;
-    const int node = topology->node[rank], group = topology->group[rank];
+    const int node = topology->node[rank], group = mpilab_group_of(topology, rank);
     const int place = topology->position[rank], groups = topology->groups;
     const int leads_node = place == node_begin[node], leads_group = place == group_begin[group];
     const int left_group = (group + groups - 1) % groups, right_group = (group + 1) % groups;
@@ -81,7 +81,7 @@ static int source_of(const struct neighbors *at, int from)
     const struct mpilab_topology *topology = at->topology;
     if (at->leads_node && topology->node[from] == at->node)
         return from;
-    if (at->up == MPI_PROC_NULL && topology->group[from] == at->group)
+    if (at->up == MPI_PROC_NULL && mpilab_group_of(topology, from) == at->group)
         return topology->order[topology->node_begin[topology->node[from]]];
     return at->previous;
 }
@@ -166,7 +166,7 @@ static int pass_on(struct exchange *exchange)
     for (int i = 0; i < topology->size && err == MPI_SUCCESS; i++) {
         const int from = turn(at, i);
         err = take_in(exchange, from);
-        if (err == MPI_SUCCESS && topology->group[from] != at->right_group)
+        if (err == MPI_SUCCESS && mpilab_group_of(topology, from) != at->right_group)
             err = start_sending(exchange, from, at->right);
         if (err == MPI_SUCCESS && topology->node[from] != at->node + 1)
             err = start_sending(exchange, from, at->next_node);

@@ -153,7 +153,7 @@ static int find_teams(const struct mpilab_topology *topology, int rank, int coun
                       struct team teams[TEAMS])
 {
     const int *node_begin = topology->node_begin, *first_node = topology->first_node;
-    const int node = topology->node[rank], group = topology->group[rank];
+    const int node = topology->node[rank], group = mpilab_group_of(topology, rank);
     const int lane = topology->position[rank] - node_begin[node];
     const int place = node - first_node[group]; /* of its node in the group */
     struct team *team = &teams[0];

@@ -6,7 +6,7 @@
 static int borders(const struct mpilab_topology *topology, int one, int other)
 {
     return (topology->node[one] != topology->node[other]) +
-           (topology->group[one] != topology->group[other]);
+           (mpilab_group_of(topology, one) != mpilab_group_of(topology, other));
 }
 
 long long remap_crossing(const struct mpilab_topology *topology, const int *process)

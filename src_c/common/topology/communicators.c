@@ -10,7 +10,7 @@ int mpilab_group_leaders(MPI_Comm comm, MPI_Comm *leaders)
         int rank;
         MPI_Comm_rank(comm, &rank);
         const int place = topology->position[rank];
-        const int leads = place == topology->group_begin[topology->group[rank]];
+        const int leads = place == topology->group_begin[mpilab_group_of(topology, rank)];
         err = MPI_Comm_split(comm, leads ? 0 : MPI_UNDEFINED, place, &cache->leaders);
         cache->has_leaders = err == MPI_SUCCESS;
     }

@@ -11,7 +11,8 @@ int mpilab_height_by_node(const struct mpilab_topology *topology, const int *ord
 
 int mpilab_height_by_group(const struct mpilab_topology *topology, const int *order, int position)
 {
-    return topology->group[order[position]] != topology->group[order[position - 1]];
+    return mpilab_group_of(topology, order[position]) !=
+           mpilab_group_of(topology, order[position - 1]);
 }
 
 int mpilab_height_by_node_group(const struct mpilab_topology *topology, const int *order,

@@ -13,13 +13,26 @@ void levels_free(struct mpilab_levels *levels)
     levels->root = -1;
 }
 
-static int take_memory(struct mpilab_levels *levels, int size)
+static int take_memory(const struct mpilab_topology *topology, int self,
+                       struct mpilab_levels *levels)
 {
-    struct mpilab_members *const lists[] = {&levels->all,   &levels->groups,      &levels->nodes,
-                                            &levels->group, &levels->group_nodes, &levels->node};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        *lists[i] = (struct mpilab_members){0, -1, malloc((size_t)size * sizeof(int))};
-        if (lists[i]->rank == NULL)
+    const int node = topology->node[self], group = topology->group[node];
+    const int *const node_begin = topology->node_begin, *const group_begin = topology->group_begin;
+    const struct {
+        struct mpilab_members *list;
+        int length;
+    } needed[] = {
+        {&levels->all, topology->size},
+        {&levels->groups, topology->groups},
+        {&levels->nodes, topology->nodes},
+        {&levels->group, group_begin[group + 1] - group_begin[group]},
+        {&levels->group_nodes, topology->first_node[group + 1] - topology->first_node[group]},
+        {&levels->node, node_begin[node + 1] - node_begin[node]},
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        int *const ranks = malloc((size_t)needed[i].length * sizeof(int));
+        *needed[i].list = (struct mpilab_members){0, -1, ranks};
+        if (ranks == NULL)
             return MPI_ERR_NO_MEM;
     }
     return MPI_SUCCESS;
@@ -46,7 +59,8 @@ static void add_node(const struct mpilab_topology *topology, int node, int leade
 {
     const int begin = topology->node_begin[node], end = topology->node_begin[node + 1];
     const int is_own_node = node == topology->node[self];
-    const int is_own_group = topology->group[topology->order[begin]] == topology->group[self];
+    const int is_own_group =
+        mpilab_group_of(topology, topology->order[begin]) == mpilab_group_of(topology, self);
     append(&levels->nodes, leader, self);
     if (is_own_group)
         append(&levels->group_nodes, leader, self);
@@ -65,7 +79,7 @@ static void add_group(const struct mpilab_topology *topology, int group, int roo
                       struct mpilab_levels *levels)
 {
     const int begin = topology->first_node[group], end = topology->first_node[group + 1];
-    const int has_root = topology->group[root] == group;
+    const int has_root = mpilab_group_of(topology, root) == group;
     const int first = has_root ? topology->node[root] - begin : 0;
     for (int i = 0; i < end - begin; i++) {
         const int node = begin + fronted(i, first);
@@ -89,13 +103,14 @@ int mpilab_levels_of(MPI_Comm comm, int root, const struct mpilab_levels **level
         int self;
         MPI_Comm_rank(comm, &self);
         levels_free(&cache->levels);
-        err = take_memory(&cache->levels, topology->size);
+        err = take_memory(topology, self, &cache->levels);
         if (err != MPI_SUCCESS) {
             levels_free(&cache->levels);
             return err;
         }
         for (int i = 0; i < topology->groups; i++)
-            add_group(topology, fronted(i, topology->group[root]), root, self, &cache->levels);
+            add_group(topology, fronted(i, mpilab_group_of(topology, root)), root, self,
+                      &cache->levels);
         cache->levels.root = root;
     }
     *levels = &cache->levels;

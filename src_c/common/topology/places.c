@@ -81,7 +81,7 @@ static int take_memory(struct mpilab_topology *topology)
         int **array;
         int length;
     } needed[] = {{&topology->node, topology->size},
-                  {&topology->group, topology->size},
+                  {&topology->group, topology->nodes},
                   {&topology->order, topology->size},
                   {&topology->position, topology->size},
                   {&topology->node_begin, topology->nodes + 1},
@@ -132,10 +132,11 @@ static int number(struct mpilab_topology *topology, const struct key *keys)
             topology->group_begin[groups] = i;
             topology->first_node[groups++] = nodes;
         }
-        if (begins_node(keys, i))
+        if (begins_node(keys, i)) {
+            topology->group[nodes] = groups - 1;
             topology->node_begin[nodes++] = i;
+        }
         const int rank = keys[i].rank;
-        topology->group[rank] = groups - 1;
         topology->node[rank] = nodes - 1;
         topology->order[i] = rank;
         topology->position[rank] = i;

@@ -22,7 +22,8 @@
  * are consecutive; groups are ordered by their lowest rank, and so are the nodes of a group. */
 struct mpilab_topology {
     int size, nodes, groups;
-    int *node, *group;             /* [size] of each rank */
+    int *node;                     /* [size] of each rank */
+    int *group;                    /* [nodes] of each node */
     int *order;                    /* [size] all ranks, by group, node and rank */
     int *position;                 /* [size] the position of a rank in `order` */
     int *node_begin, *group_begin; /* [nodes + 1], [groups + 1] where each begins in `order` */
@@ -31,6 +32,11 @@ struct mpilab_topology {
 
 /* The topology of `comm`, cached on it. Collective at the first call for a communicator. */
 int mpilab_topology_of(MPI_Comm comm, const struct mpilab_topology **topology);
+
+static inline int mpilab_group_of(const struct mpilab_topology *topology, int rank)
+{
+    return topology->group[topology->node[rank]];
+}
 
 /* The size of the smallest of some parts, where part i begins at begin[i] and ends where part i+1
  * begins: for `node_begin`, the number of ranks on the smallest node. */
