@@ -140,12 +140,17 @@ def _regret_alt(table: NDArray[Any], title: str) -> str:
 
 
 def against_limits(
-    measured: Mapping[str, Sequence[float]], limits: Mapping[str, float], title: str
+    measured: Mapping[str, Sequence[float]],
+    limits: Mapping[str, float],
+    title: str,
+    *,
+    are: str = "measured: median, quartiles",
 ) -> Figure:
     """Figure with a bar for each of `measured` (median, quartiles), and a mark for its limit.
 
     measured   {name: seconds of each repetition}, drawn from top to bottom.
     limits     {name: the minimum seconds that the links allow}; names may be missing.
+    are        what the legend calls the bars.
 
     Raises InputError if there is nothing to draw.
     """
@@ -160,7 +165,7 @@ def against_limits(
         [
             go.Bar(
                 orientation="h",
-                name="measured: median, quartiles",
+                name=are,
                 y=names,
                 x=1e3 * median,
                 error_x=dict(
@@ -174,6 +179,7 @@ def against_limits(
                 name="the busiest link alone",
                 y=limited,
                 x=[1e3 * limits[name] for name in limited],
+                showlegend=bool(limited),
                 marker=dict(
                     symbol="line-ns", size=20, color=_LIMIT, line=dict(width=4, color=_LIMIT)
                 ),

@@ -26,6 +26,12 @@ def test_the_text_tells_medians_and_limits_and_where_there_is_none():
     ]
 
 
+def test_the_legend_names_what_the_bars_are_and_no_limit_where_there_is_none():
+    bars, marks = against_limits(MEASURED, {}, "Allgather", are="simulated").data
+    assert bars.name == "simulated"
+    assert marks.showlegend is False
+
+
 @pytest.mark.parametrize("measured", [{}, {"ring": []}])
 def test_nothing_to_draw_is_refused(measured):
     with pytest.raises(InputError, match="nothing to draw"):
