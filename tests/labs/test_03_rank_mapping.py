@@ -7,10 +7,13 @@ import pytest
 from lab_notebook import LabNotebook, execute, shown
 
 from mpilab.algorithms.remapping import inter_node_bytes
+from mpilab.cases.case import Case
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.release import answer_id
 from mpilab.judging.judge import judge_function
+from mpilab.kernels.simgrid import kernels
 from mpilab.measure.remapping import read
+from mpilab.runners.simgrid import seconds_of, simulate
 
 LAB = LabNotebook("03-rank-mapping")
 
@@ -147,3 +150,17 @@ def test_a_kernel_that_does_not_compile_and_hosts_that_fail_do_not_stop_the_lab(
     (told,) = [shown(cell) for cell in done.cells if "remapping.measure(SIZES" in cell.source]
     assert "Not here: a rank ended" in told
     assert f"{read()['machine'][0]}, {read()['date'][0]}" in told
+
+
+@pytest.mark.slow
+def test_on_16_nodes_of_12_the_wrong_order_costs_what_the_lab_says():
+    def seconds(kernel, order):
+        case = Case("allgather", 192, 16384, "byte", warmup=1, record=False, dump=False)
+        (result,) = simulate(kernels(), f"allgather_{kernel}", [case], "flat-16x12", order=order)
+        return seconds_of(result)
+
+    ring, doubling = seconds("ring", "seq"), seconds("recursive_doubling", "rr")
+    assert 6 <= seconds("ring", "rr") / ring < 6.5
+    assert 7 <= seconds("recursive_doubling", "seq") / doubling < 7.6
+    assert seconds("ring_remapped", "rr") == ring
+    assert 1 < seconds("recursive_doubling_remapped", "seq") / doubling < 1.02
