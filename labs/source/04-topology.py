@@ -33,6 +33,11 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
+#
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -108,8 +113,15 @@ for group, hosts_there in two_groups.groups.items():
 # host? How many go from the left group to the right one? Each carries 1 KiB.
 
 # %%
+crossing_flat = mpilab.predict("")
 flat_rr = mpilab.run("bcast_binomial", places="two-groups rr", count=256, seed=SEED)
 flat_rr
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+crossing_flat.answer(
+    "One stays on its host, from 0 to 4. Two go to the right: from 0 to 2 and from 4 to 6."
+)
 
 # %% [markdown]
 # The line *crossing* counts them. Now the same as a network. Each link has two lanes, up on the
@@ -121,7 +133,16 @@ flat_rr
 # **Predict:** which link carries most? In which round is it used?
 
 # %%
+carries_most = mpilab.predict("")
 flat_rr.show("network")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+link = busiest(loads(flat_rr.matrix(), flat_rr.levels))[0]
+carries_most.answer(
+    f"{link.name}: {byte_size(link.bytes)} in {link.messages} messages. It is used in rounds 1 and 2: "
+    "ranks 0 and 4 are both on n1, and both have two children elsewhere."
+)
 
 # %% [markdown]
 # Six of seven messages leave their host. The same 1 KiB goes up the link of the left switch twice:
@@ -131,6 +152,7 @@ flat_rr.show("network")
 # **Predict** for SEQ order: how many messages leave a host, and how many a group?
 
 # %%
+leaving = mpilab.predict("")
 flat_seq = mpilab.run("bcast_binomial", places="two-groups seq", count=256, seed=SEED)
 pictures = {"SEQ": flat_seq, "RR": flat_rr}
 show(
@@ -139,6 +161,14 @@ show(
         two_groups,
         title="Binomial broadcast of 1 KiB in two orders",
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+found = counts(flat_seq.result.recording, flat_seq.levels)
+leaving.answer(
+    f"{found['node_messages']} leave a host, from 0 to 4, 0 to 2 and 4 to 6, and "
+    f"{found['group_messages']} of them leaves the group."
 )
 
 # %% [markdown]
@@ -215,13 +245,23 @@ Markdown("\n".join(HEAD + flat))
 # matter?
 
 # %%
+by_leaders_sent = mpilab.predict("")
 levelled = mpilab.run("bcast_node_group", places="two-groups rr", count=256, seed=SEED)
 levelled.show("network")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+found = counts(levelled.result.recording, levelled.levels)
+by_leaders_sent.answer(
+    f"{found['node_messages']} cross nodes, one for each node but the root's, and "
+    f"{found['group_messages']} of them crosses groups. The order of the ranks does not matter."
+)
 
 # %% [markdown]
 # Before and after. **Predict:** by what factor does the traffic on the busiest link fall?
 
 # %%
+less_traffic = mpilab.predict("")
 pictures = {"binomial": flat_rr, "by node and group": levelled}
 show(
     network.before_after(
@@ -229,6 +269,14 @@ show(
         two_groups,
         title="Broadcast of 1 KiB in RR order",
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+before, after = (busiest(loads(run.matrix(), run.levels))[0].bytes for run in (flat_rr, levelled))
+less_traffic.answer(
+    f"From {byte_size(before)} to {byte_size(after)}, by a factor of {before / after:g}.",
+    right=before / after,
 )
 
 # %% [markdown]
@@ -249,6 +297,7 @@ Markdown("\n".join(HEAD + lines))
 # crosses groups. Which of the four still does with one?
 
 # %%
+still_one = mpilab.predict("")
 lines = []
 for name in ("node", "group", "node_group", "rank_order"):
     run = mpilab.run(f"bcast_{name}", places="2x3x1 rr", count=256, seed=SEED)
@@ -257,6 +306,10 @@ for name in ("node", "group", "node_group", "rank_order"):
 Markdown(
     "\n".join(["| two groups of three | between nodes | between groups |", "|---|--:|--:|", *lines])
 )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+still_one.answer("bcast_group and bcast_node_group, which begin with a tree over the groups.")
 
 # %% [markdown]
 # The tree over all leaders knows no groups, and a tree in rank order fits them only where powers of
@@ -407,7 +460,15 @@ lab.check("two_level")
 # rank 0 send to, and over which links?
 
 # %%
+children = mpilab.predict("")
 mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).show("network")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+children.answer(
+    "To rank 2, over both switches; to rank 1, on the other host of its group; and to rank 4, on its "
+    "own host. They are 4, 2 and 1 places further in the new order."
+)
 
 # %% [markdown]
 # ## Exercise 2: an order that suits the cluster, in C (17 points)
@@ -585,12 +646,24 @@ for way, (kernel, order) in RUNS.items():
 # those of a sum?
 
 # %%
+composed = mpilab.predict("")
 lines = [
     row(kernel, count=256, op=op).replace(kernel, f"{kernel}, {op}")
     for kernel in ("reduce_binomial", "reduce_node_group")
     for op in ("sum", "compose")
 ]
 Markdown("\n".join(HEAD + lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+found = {}
+for op in ("sum", "compose"):
+    run = mpilab.run("reduce_node_group", places="two-groups rr", count=256, op=op, seed=SEED)
+    found[op] = counts(run.result.recording, run.levels)["group_bytes"]
+composed.answer(
+    f"By levels, {byte_size(found['compose'])} instead of {byte_size(found['sum'])}: partial results "
+    "of consecutive ranks only may be combined, and in RR order these are on different nodes."
+)
 
 # %% [markdown]
 # For an operation that doesn't commute, the kernels by level use another tree, which combines only
@@ -609,8 +682,17 @@ Markdown("\n".join(HEAD + lines))
 # some blocks between nodes twice, and why?
 
 # %%
+gathered = mpilab.predict("")
 gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined")
 Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+gathered.answer(
+    "4: one from each of three leaders, and one from the other rank of its own node. The kernels that "
+    "go through trees, leaders of groups or chains send some blocks twice: first to another node "
+    "of the same group, then on to the root."
+)
 
 # %% [markdown]
 # They save messages: the root receives $M-1$ from other nodes instead of $P-Q$, and a message of a few
@@ -639,6 +721,7 @@ Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]
 # a tree and with a chain?
 
 # %%
+tree_or_chain = mpilab.predict("")
 pictures = {
     name: mpilab.run(f"bcast_{name}", places="4x1x2 rr", count=256, segment=256, seed=SEED)
     for name in ("node_group", "pipelined")
@@ -648,6 +731,18 @@ show(
         {name: (run.matrix(), run.levels) for name, run in pictures.items()},
         title="Broadcast of 1 KiB on four groups",
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+runs = [
+    mpilab.run(f"bcast_{name}", places="4x1x2 rr", count=256, segment=256, seed=SEED)
+    for name in ("node_group", "pipelined")
+]
+tree_bytes, chain_bytes = (busiest(loads(run.matrix(), run.levels))[0].bytes for run in runs)
+tree_or_chain.answer(
+    f"{byte_size(tree_bytes)} with a tree, whose root sends to two groups; {byte_size(chain_bytes)} "
+    "with a chain."
 )
 
 # %% [markdown]
@@ -717,9 +812,18 @@ lab.check("cheapest", cheapest)
 # **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
 
 # %%
+lane_rows = mpilab.predict("")
 show(traffic_matrix(levelled.matrix(), levelled.levels, title="By node and group"))
 lanes = mpilab.run("bcast_multilane", places="two-groups rr", count=256, seed=SEED)
 show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+one, several = (counts(run.result.recording, run.levels)["node_bytes"] for run in (levelled, lanes))
+lane_rows.answer(
+    "Both ranks of a node send to other nodes, half of the message each, instead of one. As many "
+    f"bytes cross nodes: {byte_size(one)} and {byte_size(several)}."
+)
 
 # %% [markdown]
 # The same number of bytes cross, but two ranks of a node share the work. Whether that helps depends on
@@ -739,6 +843,7 @@ show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
 # graph?
 
 # %%
+three_rounds = mpilab.predict("")
 for name in ("pipeline", "binomial", "circulant"):
     run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, seed=SEED)
     busiest_rank = counts(run.result.recording, run.levels)["busiest_messages"]
@@ -746,6 +851,13 @@ for name in ("pipeline", "binomial", "circulant"):
         f"bcast_{name}: {run.rounds} rounds, {len(run.messages)} messages, "
         f"at most {busiest_rank} from one rank"
     )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+three_rounds.answer(
+    "22 with the chain, P - 2 + S; 18 with the circulant graph, S - 1 + 3; and 18 with the binomial "
+    "tree, whose root, however, sends three times as many messages."
+)
 
 # %% [markdown]
 # The binomial tree has as few rounds, but they are deceptive: its root starts several sends of a
@@ -768,6 +880,7 @@ for name in ("pipeline", "binomial", "circulant"):
 # between nodes?
 
 # %%
+exchanged = mpilab.predict("")
 linear, leaders = (
     mpilab.run(f"alltoallv_{name}", places="two-groups rr", count=4, seed=SEED)
     for name in ("linear", "leaders")
@@ -778,6 +891,14 @@ show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 byte
 # %%
 alltoallvs = ("linear", "leaders", "gathervs", "multilane")
 Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoallvs]))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+sent = [counts(run.result.recording, run.levels) for run in (linear, leaders)]
+exchanged.answer(
+    f"{sent[0]['node_messages']} and {sent[1]['node_messages']}. The bytes are the same: "
+    f"{sent[0]['node_bytes']} and {sent[1]['node_bytes']}."
+)
 
 # %% [markdown]
 # The bytes are the same: what is for another node must go there. `alltoallv_gathervs` works process by
@@ -1007,6 +1128,7 @@ lab.check("by_leaders")
 # order?
 
 # %%
+allgathers = mpilab.predict("")
 lines = [
     row(f"allgather_{name}", order, count=256)
     for name in ("ring", "hierarchical", "pipelined")
@@ -1017,6 +1139,17 @@ lines += [
     for name in ("recursive_doubling", "ring", "hierarchical", "multilane")
 ]
 Markdown("\n".join(HEAD + lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+needs = {}
+for order in ("rr", "seq"):
+    for name in ("ring", "hierarchical", "pipelined"):
+        run = mpilab.run(f"allgather_{name}", places=f"two-groups {order}", count=256, seed=SEED)
+        needs[f"{name}, {order.upper()}"] = duration(bound(run)[1])
+allgathers.answer(
+    "The busiest link needs: " + "; ".join(f"{name} {time}" for name, time in needs.items()) + "."
+)
 
 # %% [markdown]
 # ## A hostfile that suits the tree
@@ -1075,6 +1208,7 @@ lab.check("hosts", hosts)
 # **Predict:** how many times longer does the busiest link need in the worst order?
 
 # %%
+worst_order = mpilab.predict("")
 if lab.check("hosts", hosts).passed:
     yours = {"best": hosts(0, "best"), "worst": hosts(0, "worst")}
 else:
@@ -1091,6 +1225,13 @@ show(
         two_groups,
         title="Binomial broadcast of 1 KiB from rank 0",
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+first, last = (bound(run)[1] for run in ran.values())
+worst_order.answer(
+    f"{last / first:g} times as long in the second of the two orders as in the first."
 )
 
 # %% [markdown]
@@ -1149,7 +1290,18 @@ size = max(one.bytes for one in timed)
 # group? Which two kernels have about half the bound of the others by level, and why?
 
 # %%
+limits_rr = mpilab.predict("")
 show(against_limits(*of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+_, limits = of(timed, "rr", size)
+half = [name for name, seconds in limits.items() if seconds < 0.6 * limits["node_group"]]
+limits_rr.answer(
+    "The link from the root's switch to the core: four copies go up with the flat tree, two by node "
+    f"and group. About half the bound: {', '.join(half)}. Cut into many segments, the message leaves "
+    "the root's group once instead of twice: another group passes it on to the rest."
+)
 
 # %% [markdown]
 # In SEQ order: how much do the levels still help there, and how much does pipelining?
@@ -1280,11 +1432,29 @@ Markdown("\n".join(lines))
 # no longer matter?
 
 # %%
+remains = mpilab.predict("")
 METHODS = ["bcast_binomial", "bcast_node_group", "bcast_two_level", "bcast_reordered"]
 table = mpilab.sweep(
     METHODS, sizes=[64, *SIZES], ranks=[RANKS], repetitions=4 * REPETITIONS, progress=False
 )
 show(sweep_plots.time_against_size(table))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def medians_of(name):
+    """{bytes: median seconds} of a kernel on this machine."""
+    sizes, _, median, _ = sweep_plots.summary(table[table["algorithm"] == name])
+    return dict(zip(sizes.tolist(), median.tolist(), strict=True))
+
+
+flat_times, by_levels = medians_of("binomial"), medians_of("node_group")
+ratios = {bytes_: flat_times[bytes_] / seconds for bytes_, seconds in by_levels.items()}
+remains.answer(
+    "The flat tree's time divided by that of the kit's broadcast by node and group: "
+    + ", ".join(f"{ratio:.1f} at {byte_size(bytes_)}" for bytes_, ratio in ratios.items())
+    + ". On one node, both send the same messages; what differs is finding out who is where."
+)
 
 # %% [markdown]
 # ## Question 1: when a leader becomes the bottleneck (7 points)
