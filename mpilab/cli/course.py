@@ -72,13 +72,15 @@ START. With --handout, create or extend a handout instead: one folder for studen
 their public checks, START, README and Makefile for students, help pages and the kit, but without
 answers, rubrics and seeded bugs. Labs that are in it already stay, and so does each file that you
 added or changed: the command lists them. It is written beside DIR, which is then replaced as a
-whole. See docs/instructors.md.
+whole. See docs/instructors.md. With --nbgrader, write the labs into a course of nbgrader instead,
+with a configuration by which 'nbgrader autograde' calls 'mpilab grade'. See docs/reporting.md.
 """
 RELEASE_EXAMPLES = """\
 examples:
   mpilab release 02-allgather --handout mpi-labs        # a new folder
   mpilab release 03-rank-mapping --handout mpi-labs     # weeks later: now it has both
   mpilab release all --handout mpi-labs.zip
+  mpilab release 02-allgather --nbgrader mpi-course
 """
 COLLECT_DESCRIPTION = """\
 Collect a class's submissions from a platform's download, a folder or a zip, into
@@ -473,11 +475,18 @@ def _add_release(commands: Commands) -> None:
     parser.add_argument(
         "labs", nargs="*", metavar="LAB", help="names of labs, or all (default: all)"
     )
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--handout",
         type=Path,
         metavar="DIR",
         help="the handout: a new folder, or one to add labs to; if it ends in .zip, a zip of it",
+    )
+    where.add_argument(
+        "--nbgrader",
+        type=Path,
+        metavar="COURSE",
+        help="put the labs into a course of nbgrader, whose autograde then calls 'mpilab grade'",
     )
     parser.set_defaults(call=_release)
 
@@ -496,6 +505,9 @@ def _release(options: argparse.Namespace) -> None:
     if options.handout:
         _tell_handout(handout.handout(options.handout, labs))
         return
+    if options.nbgrader:
+        _tell_nbgrader(options.nbgrader, labs)
+        return
     if not os.access(ROOT / "labs", os.W_OK):
         raise InputError(
             f"{ROOT / 'labs'}: not writable. 'mpilab release LAB --handout DIR' creates a folder "
@@ -510,6 +522,17 @@ def _release(options: argparse.Namespace) -> None:
             if path:
                 print(f"public checks: {path}")
     print(f"first page: {handout.write_start(sources, ROOT / 'labs', ROOT)}")
+
+
+def _tell_nbgrader(course: Path, labs: list[str]) -> None:
+    """Put the labs into a course of nbgrader, and print what remains to be done."""
+    export = mpilab.course.export
+    for path in export.nbgrader_course(course, labs):
+        print(f"nbgrader: {path}")
+    config = course / "nbgrader_config.py"
+    if "mpilab_config.py" not in config.read_text(encoding="utf-8"):
+        print(f"add to {config}, after get_config(): {export.NBGRADER_LOADS}", file=sys.stderr)
+    print(f"next, in {course}: nbgrader generate_assignment {labs[0]}")
 
 
 def _tell_handout(done: Any) -> None:

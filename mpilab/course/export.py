@@ -14,6 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from mpilab.course.marks import (
     ClassMarks,
     one_line,
@@ -23,13 +25,25 @@ from mpilab.course.marks import (
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
+from mpilab.grading.release import nbgrader_source
 from mpilab.judging.verdict import MANUAL, UNGRADABLE
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
-from mpilab.util.kit import NBGRADER_PYTHON
+from mpilab.util.kit import NBGRADER_PYTHON, ROOT
 from mpilab.util.processes import environment_of
 from mpilab.util.text import plain
 
 _NBGRADER_WRITER = Path(__file__).with_name("nbgrader_writer.py")
+NBGRADER_LOADS = 'load_subconfig("mpilab_config.py")'
+_NBGRADER_CONFIG = """\
+# Written by 'mpilab release --nbgrader': 'nbgrader autograde' calls 'mpilab grade'.
+import importlib.util
+from pathlib import Path
+
+spec = importlib.util.spec_from_file_location("mpilab_nbgrader", {writer!r})
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.configure(get_config(), python={python!r}, course=Path(__file__).absolute().parent)
+"""
 
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 
@@ -305,6 +319,25 @@ def nbgrader(
             "it is an nbgrader gradebook of version 0.9, or name another file with -o"
         )
     return [each.student for each in marks.students]
+
+
+def nbgrader_course(course: str | Path, labs: Iterable[str]) -> list[Path]:
+    """Put labs into the course folder of nbgrader as its sources; the files that were written.
+
+    A configuration comes with them, by which `nbgrader autograde` calls `mpilab grade`. A
+    nbgrader_config.py that exists is not changed: it must load this configuration.
+    """
+    course, written = Path(course), []
+    for lab in labs:
+        notebook = nbgrader_source(ROOT / "labs" / "source" / f"{lab}.py")
+        target = course / "source" / lab / f"{lab}.ipynb"
+        written.append(atomic_write(target, nbformat.writes(notebook, version=4) + "\n"))
+    ours = _NBGRADER_CONFIG.format(writer=str(_NBGRADER_WRITER), python=sys.executable)
+    written.append(atomic_write(course / "mpilab_config.py", ours))
+    config = course / "nbgrader_config.py"
+    if not config.exists():
+        written.append(atomic_write(config, NBGRADER_LOADS + "\n"))
+    return written
 
 
 def nbgrader_table(marks: ClassMarks) -> dict[str, Any]:

@@ -37,6 +37,9 @@ _STUB_RAW = re.compile(_LEAD + r"STUB:")
 _CELL = re.compile(r"^# %%%*(?:\s|$)")
 _CELL_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 
+# The grade_id of an answer's public check is that of the answer after this.
+CHECK = "check_"
+
 # The Jupyter kernel of every installation with Python; if the only one has another name, as on a
 # hub, JupyterLab uses it without asking.
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -95,6 +98,33 @@ def trusted(source: str | Path) -> NotebookNode:
     It is the same notebook as from `release`: an answer that equals its stub is blank.
     """
     return release(source)
+
+
+def nbgrader_source(source: str | Path) -> NotebookNode:
+    """The student version of a lab for nbgrader: the check after an answer is its test cell.
+
+    The test cell has the points of the answer, and fails unless the public checks pass. Answers
+    without a check, which are texts, are graded manually. Its Jupyter kernel is that of 'mpilab
+    kernelspec install', because nbgrader has an environment of its own.
+    """
+    notebook = release(source)
+    notebook.metadata.kernelspec = {
+        "display_name": "mpilab (Python)",
+        "language": "python",
+        "name": "mpilab",
+    }
+    cells = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in notebook.cells
+        if "nbgrader" in cell.metadata
+    }
+    for name, answer in cells.items():
+        if test := cells.get(f"{CHECK}{name}"):
+            test.metadata.nbgrader.grade = True
+            test.metadata.nbgrader.points = answer.metadata.nbgrader.pop("points")
+            answer.metadata.nbgrader.grade = False
+            test.source += ".require()"
+    return notebook
 
 
 def write_release(source: str | Path, target: str | Path) -> Path:

@@ -97,6 +97,11 @@ class Checked:
         outcomes = {item.outcome for item in self.verdict.items if not _is_left_out(item)}
         return outcomes == {PASS}
 
+    def require(self) -> None:
+        """Display this; AssertionError unless `passed`. The test cells for nbgrader call it."""
+        self._ipython_display_()
+        assert self.passed, "not all public checks pass"
+
     def _state(self) -> str:
         return "all public checks pass" if self.passed else "not yet"
 
