@@ -162,7 +162,8 @@ def _about(student: Effective) -> str:
     if student.status == UNGRADABLE:
         return f"This could not be graded. {plain(' '.join(ungradable_reasons(student)))}"
     lines = [f"{points(student.total)} of {points(student.points)} points."]
-    if waiting := sum(each.points for each in student.exercises if each.awarded is None):
+    waiting = sum(each.points for each in student.exercises if each.awarded is None)
+    if student.status != "graded":  # a total that was set manually is final
         lines.append(f"{points(waiting)} more points await manual grading.")
     if student.penalty:
         lines.append(f"Handed in late: {points(student.penalty)} points deducted.")

@@ -17,6 +17,8 @@ from mpilab.cli import main
 from mpilab.course.export import summary
 from mpilab.course.marks import class_marks
 from mpilab.errors import InputError
+from mpilab.grading.decisions import override
+from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.release import answer_id, release, solutions
 from mpilab.grading.submission import find_submissions
 from mpilab.util.kit import ROOT
@@ -42,7 +44,7 @@ def repository(tmp_path):
     return folder
 
 
-def run(script):
+def shell(script):
     """The CompletedProcess of a job's shell, which finds this kit's `mpilab` and `python3`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
@@ -59,7 +61,7 @@ def jobs_temp(tmp_path):
 @pytest.mark.slow
 def test_a_push_to_github_gets_points_and_reasons_as_the_summary(repository, tmp_path):
     temp = jobs_temp(tmp_path)
-    done = run(github_script(repository, temp))
+    done = shell(github_script(repository, temp))
     assert done.returncode == 0, done.stdout + done.stderr
     text = (temp / "step_summary").read_text(encoding="utf-8")
     assert f"\\: {PUSHED_BY.replace('-', chr(92) + '-')}" in text.splitlines()[0]
@@ -75,7 +77,7 @@ def test_a_push_to_github_gets_points_and_reasons_as_the_summary(repository, tmp
 
 @pytest.mark.slow
 def test_a_push_to_gitlab_gets_points_and_reasons_as_a_test_report(repository, tmp_path):
-    done = run(gitlab_script(repository, jobs_temp(tmp_path)))
+    done = shell(gitlab_script(repository, jobs_temp(tmp_path)))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20 of 100 points" in done.stdout
     suite = ET.parse(repository / gitlab_job()[1]["artifacts"]["reports"]["junit"]).find(
@@ -99,7 +101,7 @@ def test_a_repository_cannot_hand_in_a_file_of_the_image(script, linked, reposit
     if linked == "labs":
         place.rmdir()
     place.symlink_to(ada if linked == "labs" else ada / f"{LAB}.ipynb")
-    done = run(script(repository, jobs_temp(tmp_path)))
+    done = shell(script(repository, jobs_temp(tmp_path)))
     assert done.returncode != 0
     assert "This could not be graded" in done.stderr
     page = (repository / "feedback" / f"{PUSHED_BY}.html").read_text(encoding="utf-8")
@@ -131,6 +133,15 @@ def test_a_summary_says_what_failed_what_waits_and_what_could_not_be_graded(tmp_
     assert kinds == [[], ["failure"], ["skipped"]]
     assert "It <b>hangs</b>" in anna.find(".//failure").get("message")
     assert "not valid JSON" in eva.find(".//error").get("message")
+
+
+def test_nothing_awaits_grading_once_the_total_was_set_manually(tmp_path):
+    out = class_in(tmp_path, verdict("finn", ["pass", "pass", "manual"]))
+    with Gradebook(out / "gradebook.sqlite") as book:
+        (run,) = book.newest(MADE_UP)
+        book.decide([override(run, 13.0, "agreed on in class")])
+    text = summary(class_marks(out, MADE_UP).students, "Ring", ".md")
+    assert "13 of 15 points" in text and "await manual grading" not in text
 
 
 def test_a_summary_of_another_kind_is_refused_before_anything_is_graded(repository, capsys):
