@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -18,7 +20,7 @@ READ = """
 import json, sys
 from nbgrader.api import Gradebook
 with Gradebook("sqlite:///gradebook.db") as book:
-    submission = book.find_submission(sys.argv[1], "anna")
+    submission = book.find_submission(sys.argv[1], sys.argv[2])
     print(json.dumps({
         grade.name: (grade.auto_score, grade.max_score, grade.needs_manual_grade)
         for notebook in submission.notebooks for grade in notebook.grades
@@ -61,7 +63,7 @@ def test_nbgrader_shows_our_points_and_reasons_and_runs_nothing_itself(tmp_path)
     assert main(["release", LAB, "--nbgrader", str(course)]) == 0
     assert main(["kernelspec", "install", "--prefix", str(tmp_path)]) == 0
 
-    def nbgrader(*command):
+    def nbgrader(*command, status=0):
         path = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
         known = {"PATH": path, "JUPYTER_PATH": str(tmp_path / "share" / "jupyter")}
         done = subprocess.run(
@@ -71,8 +73,13 @@ def test_nbgrader_shows_our_points_and_reasons_and_runs_nothing_itself(tmp_path)
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
+
+    def grades(student):
+        command = [python, "-c", READ, LAB, student]
+        told = subprocess.run(command, cwd=course, capture_output=True, text=True, check=True)
+        return json.loads(told.stdout)
 
     nbgrader("generate_assignment", LAB)
     notebook = nbformat.read(course / "release" / LAB / f"{LAB}.ipynb", as_version=4)
@@ -104,8 +111,7 @@ def test_nbgrader_shows_our_points_and_reasons_and_runs_nothing_itself(tmp_path)
 
     nbgrader("autograde", LAB)
     assert not ran.exists()
-    told = subprocess.run([python, "-c", READ, LAB], cwd=course, capture_output=True, text=True)
-    assert json.loads(told.stdout) == {
+    assert grades("anna") == {
         "check_nonblocking_all": [0, 30, False],
         "check_pairwise": [0, 35, False],
         "check_cost_model": [20, 20, False],
@@ -116,3 +122,11 @@ def test_nbgrader_shows_our_points_and_reasons_and_runs_nothing_itself(tmp_path)
     page = (course / "feedback" / "anna" / LAB / f"{LAB}.html").read_text(encoding="utf-8")
     assert "is missing at the end of this line" in page and "20.0 / 100.0" in page
     assert (course / "mpilab" / LAB / "anna" / "feedback" / "anna.html").is_file()
+
+    # Where mpilab cannot grade, nobody gets a zero.
+    shutil.copytree(file.parent, course / "submitted" / "ben" / LAB)
+    config = course / "mpilab_config.py"
+    config.write_text(config.read_text().replace(repr(sys.executable), repr("/bin/false")))
+    nbgrader("autograde", LAB, "--student", "ben", status=1)
+    assert not (course / "autograded" / "ben" / LAB).exists()
+    assert {score for score, _, _ in grades("ben").values()} == {None}
