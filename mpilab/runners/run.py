@@ -274,7 +274,8 @@ class Program(Run):
         ranks = self.recorded(number, case)
         states = self.states(ranks)
         harness = _HARNESS.search(log)
-        if harness is None and self.found_deadlock(log):
+        # SMPI leaves ranks waiting in the harness for one that has called MPI_Abort.
+        if harness is None and self.found_deadlock(log) and not blame(ranks):
             hang = Hang(DEADLOCK, states)
             return self.result(number, case, DEADLOCK, hang=hang, states=states, log=log)
         if refused := self.refused(log):

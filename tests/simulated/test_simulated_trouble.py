@@ -1,8 +1,10 @@
 """Kernels that fail in a simulation: the same verdicts and lines as in real runs."""
 
 import pytest
+from c_kernels import PREAMBLE, line_of, source_of
 
 from mpilab.cases.case import Case
+from mpilab.diagnosis import diagnose
 from mpilab.kernels import simgrid
 from mpilab.notebook.session import KernelRun
 from mpilab.runners.simgrid import simulate
@@ -56,6 +58,33 @@ def test_a_rank_that_ends_early_is_named_with_its_line(broken, name, comment, cr
     result, shown, line = show(broken, name)
     assert (result.outcome, result.crashed) == ("crash", crashed)
     assert f"in line {line(comment)}" in shown
+
+
+# The communicator is freed after the kernel has returned.
+ABORTS = """
+static int aborts(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    return MPI_Abort(comm, 4);  /* aborts */
+}
+"""
+ATTACHES = """
+    int key;
+    if (rank == 1 && recvcount == 2) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, aborts, &key, NULL);
+        MPI_Comm_set_attr(comm, key, NULL);
+    }
+"""
+
+
+def test_an_abort_when_the_communicator_is_freed_is_one_of_its_case(tmp_path):
+    source = source_of({"attaches": ATTACHES}, PREAMBLE + ABORTS)
+    library = simgrid.build(source, tmp_path).library
+    cases = [Case("allgather", 3, count) for count in (1, 2, 3)]
+    results = simulate(library, "allgather_attaches", cases)
+    assert [result.outcome for result in results] == ["done", "crash", "done"]
+    assert results[1].crashed == (1, "MPI_Abort(4)")
+    assert diagnose(results[1]).lines == (line_of(source, "/* aborts */"),)
 
 
 def test_a_rank_that_computes_for_ever_is_met_at_its_line(broken):

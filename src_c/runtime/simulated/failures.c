@@ -156,6 +156,7 @@ void simulated_exit(int status)
 
 int MPI_Abort(MPI_Comm comm, int error)
 {
+    recorder_resume();
     struct mpilab_record *record = record_begin(MPILAB_Abort, 0, comm, CALL_SITE);
     record->count = error;
     return record_end(record, PMPI_Abort(comm, error));
