@@ -355,10 +355,13 @@ def _place(evidence: Evidence, call: Call, label: str) -> tuple[Place, ...]:
 SHOWN = 16
 REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
 SPLIT, FILE, VIEW = "split collective", "file", "view"
+GROUP, MEMORY = "group", "block of memory"
 PATTERNS = {
     REQUEST: "request leaked",
     COMMUNICATOR: "communicator leaked",
     DATATYPE: "datatype leaked",
+    GROUP: "group leaked",
+    MEMORY: "memory leaked",
     SPLIT: "split collective never ended",
     FILE: "file never closed",
     VIEW: "view left on the file",
@@ -374,6 +377,8 @@ HINTS = {
         "The same applies to the other calls that end in _begin."
     ),
     DATATYPE: "Add MPI_Type_free(&type) before every return.",
+    GROUP: "Add MPI_Group_free(&group) before every return, also for what MPI_Comm_group made.",
+    MEMORY: "Add free(pointer), or MPI_Free_mem for what MPI_Alloc_mem made, before every return.",
     FILE: "Add MPI_File_close(&file), with the name of your own file, before every return, on all "
     "ranks that have opened it.",
     VIEW: (
@@ -388,12 +393,21 @@ HINTS = {
 }
 
 
-_VERBS = {MESSAGE: "have sent", REQUEST: "start", SPLIT: "begin", FILE: "open", VIEW: "set"}
+_VERBS = {
+    MEMORY: "allocate",
+    MESSAGE: "have sent",
+    REQUEST: "start",
+    SPLIT: "begin",
+    FILE: "open",
+    VIEW: "set",
+}
+_PLURALS = {MEMORY: "blocks of memory"}
 # What was not done to it, and why.
 _DONE_MADE = {
     REQUEST: ("completed", "started"),
     SPLIT: ("ended", "begun"),
     FILE: ("closed", "opened"),
+    MEMORY: ("freed", "allocated"),
 }
 
 
@@ -473,6 +487,10 @@ def _found(evidence: Evidence) -> dict[str, list[Call]]:
 
 
 def _kind(call: Call) -> str:
+    if not call.name.startswith("MPI_") or call.name == "MPI_Alloc_mem":
+        return MEMORY
+    if call.name == "MPI_Comm_group" or call.name.startswith("MPI_Group_"):
+        return GROUP
     if call.name.startswith("MPI_Comm_"):
         return COMMUNICATOR
     if call.name.startswith("MPI_Type_"):
@@ -550,7 +568,7 @@ def _clause(evidence: Evidence, what: str, calls: Sequence[Call]) -> str:
     done, made = _DONE_MADE.get(what, ("freed", "made"))
     if what == REQUEST and not calls[0].flags & NONBLOCKING:
         done = "freed"
-    things = f"{len(calls)} {what}s" if many else f"a {what}"
+    things = model.number(len(calls), what, _PLURALS.get(what, "")) if many else f"a {what}"
     return f"{model.ranks(who)} {maybe}never {done} {things} {made}{where}"
 
 

@@ -81,7 +81,7 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     collective_reads = "0"              # requests made by collective calls
     most_unexchanged_bytes = "F"        # read by one rank without an exchange in between
     views_left = "0"                    # ranks that left their own view on the file
-    leaks = "0"                         # objects that calls created but never freed
+    leaks = "0"                         # objects and memory that were never freed
     to = "(rank + 2 ** (round - 1)) % P"    # the rank to which a message of `rank` must go, in the
                                         # rounds 1, 2, … of mpilab/trace/recording.py
 

@@ -22,6 +22,8 @@ from mpilab.util.kit import BUILD, ROOT
 # The first line of a C answer: `%%kernel [--sanitize] FUNCTION`.
 
 MAGIC, SANITIZE = "%%kernel", "--sanitize"
+# What the recorder puts before the names of malloc and its relatives (recorder/leftovers.c).
+_HEAP = "mpilab_heap_"
 # Open MPI never frees some of its memory, so leaks need not be the kernel's.
 _COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
 _LOG = "sanitizer"
@@ -383,24 +385,32 @@ def link(
         raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
 
-def keep_names_apart(object_file: Path, archive: Path) -> Path:
+def keep_names_apart(object_file: Path, archive: Path, *, watch_heap: bool = True) -> Path:
     """A copy of an object file that can be linked with `archive`; the object file if it can be.
 
     Names defined in both are made local to the copy: a kernel's helper may be called `load`, like
-    one of ours, or `main`, and our own calls of `fwrite` still reach the C library.
+    one of ours, or `main`, and our own calls of `fwrite` still reach the C library. With
+    `watch_heap`, calls of malloc and its relatives go to the recorder, which notices what is never
+    freed.
     """
     defined, used, _ = symbols_in(archive)
+    of_kernel, called, _ = symbols_in(object_file)
     both = sorted(
         name
-        for name in symbols_in(object_file)[0] & (defined | used)
+        for name in of_kernel & (defined | used)
         if not name.startswith(("MPI_", "PMPI_", "mpilab_"))
     )
-    if not both:
+    heap = [name for name in sorted(called) if watch_heap and f"{_HEAP}{name}" in defined]
+    if not both and not heap:
         return object_file
     copy = object_file.with_suffix(".linked.o")
     names = object_file.with_suffix(".names")
     names.write_text("".join(f"{name}\n" for name in both), encoding="utf-8")
-    said = run(["objcopy", f"--localize-symbols={names}", str(object_file), str(copy)], TOOL_S)
+    options = [
+        *([f"--localize-symbols={names}"] if both else []),  # objcopy refuses an empty file
+        *(f"--redefine-sym={name}={_HEAP}{name}" for name in heap),
+    ]
+    said = run(["objcopy", *options, str(object_file), str(copy)], TOOL_S)
     if said.returncode != 0:
         raise BuildError(f"objcopy: {said.stderr.strip()}")
     return copy
@@ -442,7 +452,8 @@ def build(
     if sanitize:
         sanitized_harness()
     warnings = compile_object(source, object_file, name=name, sanitize=sanitize)
-    linked = keep_names_apart(object_file, need(RECORDER))
+    # A sanitizer tells who called malloc and free.
+    linked = keep_names_apart(object_file, need(RECORDER), watch_heap=not sanitize)
     link([linked], library, source=source, name=name, sanitize=sanitize)
     return Built(library, object_file, warnings, sanitize, source)
 

@@ -70,6 +70,14 @@ _WASI = {
     "proc_exit": "i>",
     "sched_yield": ">i",
 }
+# What inside/inside.c calls.
+_OURS = {
+    "mpilab_memory_freed": "i>",
+    "mpilab_memory_made": "ii>",
+    "mpilab_place": "i>",
+    "mpilab_statics": "ii>",
+}
+_WRAPPED = ("malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign")
 _TYPES = {0x7F: "i", 0x7E: "l", 0x7D: "f", 0x7C: "d"}
 _FUNCTION, _MEMORY = 0, 2  # kinds of imports and exports
 _ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$", re.MULTILINE)
@@ -104,7 +112,7 @@ def offered() -> dict[str, str]:
     """{name: type} of the MPI calls available to a kernel in the jail."""
     lines = (SOURCES / "calls.txt").read_text(encoding="utf-8").splitlines()
     calls = dict(line.split() for line in lines if not line.startswith("#"))
-    return {**calls, "mpilab_place": "i>"}
+    return {**calls, **_OURS}
 
 
 def build_kernel(
@@ -145,6 +153,7 @@ def build_kernel(
         f"-Wl,-z,stack-size={STACK_BYTES}",
         "-Wl,--strip-all",
         f"-Wl,--max-memory={MEMORY_BYTES}",
+        *(f"-Wl,--wrap={name}" for name in _WRAPPED),
     ]
     files = [*sources, SOURCES / "inside" / "entry.c", parts / "inside.o"]
     made = [*linking, "-o", str(module), *map(str, files), *_LIBRARIES]

@@ -135,11 +135,17 @@ _RECORD_H = ROOT / "src_c" / "runtime" / "recorder" / "record.h"
 
 @cache
 def operations() -> dict[int, str]:
-    """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}."""
+    """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}.
+
+    Those in lower case are functions of the C library.
+    """
     text = _RECORD_H.read_text(encoding="utf-8")
     listing = text.split("MPILAB_OPERATIONS(X)", 1)[1].split("enum mpilab_operation", 1)[0]
     names = re.findall(r"\bX\((\w+)\)", listing)
-    return {number: f"MPI_{name}" for number, name in enumerate(names, start=1)}
+    return {
+        number: name if name.islower() else f"MPI_{name}"
+        for number, name in enumerate(names, start=1)
+    }
 
 
 class RankRecording:
@@ -200,7 +206,7 @@ class RankRecording:
     def leaked(self) -> NDArray[np.intp]:
         """Indices of the records that created objects that were never freed.
 
-        These are requests, communicators, datatypes and open files.
+        These are requests, communicators, datatypes, groups, memory and open files.
         """
         return np.flatnonzero(self.records["flags"] & LEAKED)
 

@@ -9,6 +9,7 @@ from mpilab.trace.recording import LEAKED, NONBLOCKING, SENDS
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 DUP = over(meet("Comm_dup", line=7), flags=8 | LEAKED)
 TYPE = over(call("Type_vector", 5, flags=LEAKED))
+GROUP = over(call("Group_incl", 8, flags=LEAKED))
 REQUEST = over(send(1, line=3, name="Isend", flags=SENDS | NONBLOCKING | LEAKED))
 
 
@@ -29,6 +30,7 @@ def left(*of_ranks, headers=None):
     [
         (DUP, "communicator leaked", "never freed a communicator made in line 7", "MPI_Comm_free"),
         (TYPE, "datatype leaked", "never freed a datatype made in line 5", "MPI_Type_free(&type)"),
+        (GROUP, "group leaked", "never freed a group made in line 8", "MPI_Group_free(&group)"),
         (REQUEST, "request leaked", "never completed a request started in line 3", "MPI_Wait"),
     ],
 )

@@ -1701,6 +1701,26 @@ IMPORT(u32, MPI_File_get_view, u32 file, u32 offset, u32 etype, u32 filetype, u3
 }
 #endif
 
+/* What the kernel's memory is used for, which inside.c reports. Nothing depends on it but what counts
+ * as left over. */
+IMPORT(void, mpilab_statics, u32 begin, u32 end)
+{
+    const void *const first = must_span("mpilab_statics", begin, 0);
+    leftovers_inside(jail_memory->data, first, must_span("mpilab_statics", end, 0));
+}
+
+IMPORT(void, mpilab_memory_made, u32 made, u32 bytes)
+{
+    if (made != 0)
+        leftover_made(MPILAB_malloc, (uintptr_t)must_span("mpilab_memory_made", made, bytes), bytes,
+                      CALL_SITE);
+}
+
+IMPORT(void, mpilab_memory_freed, u32 freed)
+{
+    leftover_freed(jail_memory->data + freed); /* only a key: nothing is accessed */
+}
+
 IMPORT(void, mpilab_place, u32 place)
 {
     need("mpilab_place", QUERIES);

@@ -76,7 +76,8 @@ static int is_wrapper(uintptr_t address)
 {
     Dl_info info;
     return dladdr((void *)address, &info) != 0 && info.dli_sname != NULL &&
-           strncmp(info.dli_sname, "MPI_", 4) == 0;
+           (strncmp(info.dli_sname, "MPI_", 4) == 0 ||
+            strncmp(info.dli_sname, "mpilab_heap_", 12) == 0);
 }
 
 /* The frame that called the wrapper that frame `inner` is in, if that wrapper has noted no call: it

@@ -21,8 +21,9 @@ enum mpilab_flags {
     MPILAB_POLLS = 32,       /* a test or probe that said "not yet" `count` times, last at end_ns */
     MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
     MPILAB_CANCELLED = 128,
-    MPILAB_LEAKED = 256, /* the request, communicator, datatype or open file that this call made is
-                            still there after the kernel, and nothing left would free it */
+    MPILAB_LEAKED = 256,     /* the request, communicator, datatype, group, memory or open file that
+                            this call made is still there after the kernel, and nothing left would
+                            free it */
     MPILAB_READS_FILE = 512, /* a request for data of a file */
     MPILAB_WRITES_FILE = 1024,
     MPILAB_UNKNOWN_REQUEST = 2048, /* starts, waits for or tests a request that no recorded call
@@ -99,7 +100,8 @@ struct mpilab_header {
     char trap[160];        /* why the jail (runtime/jail) ended this rank; "" if it did not */
 };
 
-/* The calls that the recorder knows; the names are those of MPI without their prefix. */
+/* The calls that the recorder knows: names of MPI without their prefix, and of the C library. Those
+ * from Comm_group on have a record only if what they made is left over (leftovers.c). */
 /* clang-format off */
 #define MPILAB_OPERATIONS(X)                                                                       \
     X(Send) X(Bsend) X(Ssend) X(Rsend) X(Recv) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Irecv)     \
@@ -130,7 +132,10 @@ struct mpilab_header {
     X(File_read_all_begin) X(File_read_all_end) X(File_read_at_all_begin)                          \
     X(File_read_at_all_end) X(File_read_ordered_begin) X(File_read_ordered_end)                    \
     X(File_write_all_begin) X(File_write_all_end) X(File_write_at_all_begin)                       \
-    X(File_write_at_all_end) X(File_write_ordered_begin) X(File_write_ordered_end)
+    X(File_write_at_all_end) X(File_write_ordered_begin) X(File_write_ordered_end)                 \
+    X(Comm_group) X(Group_incl) X(Group_excl) X(Group_range_incl) X(Group_range_excl)              \
+    X(Group_union) X(Group_intersection) X(Group_difference) X(Alloc_mem)                          \
+    X(malloc) X(calloc) X(realloc) X(aligned_alloc) X(posix_memalign) X(strdup) X(strndup)
 /* clang-format on */
 
 enum mpilab_operation {

@@ -171,6 +171,30 @@ struct mpilab_record *record_at(int index)
     return header == NULL || index == MPILAB_NONE ? &overflow : &records[index];
 }
 
+static void clear_record(struct mpilab_record *record, enum mpilab_operation operation, int flags,
+                         uintptr_t site)
+{
+    memset(record, 0, sizeof *record);
+    record->operation = (uint16_t)operation;
+    record->flags = (uint16_t)flags;
+    record->peer = record->tag = record->got_peer = record->got_tag = MPILAB_NONE;
+    record->waiter = MPILAB_NONE;
+    record->offset = MPILAB_NONE;
+    record->site = site - load_address;
+}
+
+void record_leftover(enum mpilab_operation operation, int64_t bytes, uintptr_t site,
+                     int64_t made_ns)
+{
+    if (header->count == header->capacity)
+        return;
+    struct mpilab_record *const record = &records[header->count];
+    clear_record(record, operation, MPILAB_LEAKED, site);
+    record->bytes = bytes;
+    record->begin_ns = record->end_ns = record->done_ns = made_ns;
+    header->count++;
+}
+
 struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI_Comm comm,
                                  uintptr_t site)
 {
@@ -185,13 +209,7 @@ struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI
         header->dropped++;
     }
 
-    memset(record, 0, sizeof *record);
-    record->operation = (uint16_t)operation;
-    record->flags = (uint16_t)flags;
-    record->peer = record->tag = record->got_peer = record->got_tag = MPILAB_NONE;
-    record->waiter = MPILAB_NONE;
-    record->offset = MPILAB_NONE;
-    record->site = site - load_address;
+    clear_record(record, operation, flags, site);
     record->begin_ns = record_clock();
     header->progress++;
     if (record != &overflow)
@@ -352,6 +370,7 @@ void mpilab_recorder_close(void)
     mpilab_recorder_finish();
     recorder_failures_close();
     recorder_errors_close();
+    leftovers_record(header->opened_ns);
     header->ended_ns = record_clock();
     /* Release unused space. A failure to shorten the file is not an error, because its header says
      * how many records there are. */

@@ -5,6 +5,7 @@
 #include "record.h"
 #include "recorder_api.h"
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Every wrapper notes the address that it returns to, which gives the line of the kernel. */
@@ -31,6 +32,9 @@ void record_progress(void);
 /* What the call of record number `index` made still exists at the end, or no longer does. */
 void record_mark_leak(int index);
 void record_unmark_leak(int index);
+/* A record, at the end, of a call that had none: what it made is left over. */
+void record_leftover(enum mpilab_operation operation, int64_t bytes, uintptr_t site,
+                     int64_t made_ns);
 /* Are calls being recorded? */
 int recorder_is_on(void);
 int recorder_is_strict(void);
@@ -157,6 +161,16 @@ void record_received(struct mpilab_record *record, const struct members *members
                      const MPI_Status *status);
 /* Bytes that were received, read or written. */
 int64_t status_bytes(const MPI_Status *status);
+
+/* --- leftovers.c: memory and groups */
+/* The call at `site` has made `bytes` bytes of memory at an address, or the group
+ * with a handle. */
+void leftover_made(enum mpilab_operation made_by, uintptr_t key, size_t bytes, uintptr_t site);
+void leftover_freed(const void *memory);
+/* The kernel is in the jail: where its memory begins, and its static variables begin and end. */
+void leftovers_inside(const void *memory, const void *begin, const void *end);
+/* Record what was made since then and is left over. */
+void leftovers_record(int64_t since_ns);
 
 /* --- probes.c */
 void messages_clear(void);

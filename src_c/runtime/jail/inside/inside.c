@@ -13,10 +13,68 @@ const struct mpilab_place *mpilab_place(void)
     return &here;
 }
 
+/* Memory that a kernel never frees is a leak (runtime/recorder/leftovers.c). The linker lets all calls
+ * reach these functions, of wasi-libc too (strdup). */
+MPILAB_IMPORT("mpilab_statics") void statics_outside(const void *begin, const void *end);
+MPILAB_IMPORT("mpilab_memory_made") void made_outside(const void *memory, size_t bytes);
+MPILAB_IMPORT("mpilab_memory_freed") void freed_outside(const void *memory);
+extern const unsigned char __global_base, __heap_base; /* of the linker */
+
+#define REAL(name) __real_##name
+#define HEAP(name) __wrap_##name
+void *REAL(malloc)(size_t bytes), *REAL(calloc)(size_t count, size_t bytes);
+void *REAL(realloc)(void *memory, size_t bytes), REAL(free)(void *memory);
+void *REAL(aligned_alloc)(size_t alignment, size_t bytes);
+int REAL(posix_memalign)(void **memory, size_t alignment, size_t bytes);
+
+static void *made(void *memory, size_t bytes)
+{
+    made_outside(memory, bytes);
+    return memory;
+}
+
+void *HEAP(malloc)(size_t bytes)
+{
+    return made(REAL(malloc)(bytes), bytes);
+}
+
+void *HEAP(calloc)(size_t count, size_t bytes)
+{
+    return made(REAL(calloc)(count, bytes), count * bytes);
+}
+
+void *HEAP(realloc)(void *memory, size_t bytes)
+{
+    void *const now = REAL(realloc)(memory, bytes);
+    if (now != NULL || bytes == 0)
+        freed_outside(memory);
+    return made(now, bytes);
+}
+
+void *HEAP(aligned_alloc)(size_t alignment, size_t bytes)
+{
+    return made(REAL(aligned_alloc)(alignment, bytes), bytes);
+}
+
+int HEAP(posix_memalign)(void **memory, size_t alignment, size_t bytes)
+{
+    const int error = REAL(posix_memalign)(memory, alignment, bytes);
+    if (error == 0)
+        made_outside(*memory, bytes);
+    return error;
+}
+
+void HEAP(free)(void *memory)
+{
+    freed_outside(memory);
+    REAL(free)(memory);
+}
+
 /* The first call of wasi-libc's malloc takes all memory that there is, so it must come before the
  * harness has buffers there. */
 __attribute__((constructor)) static void begin_heap(void)
 {
+    statics_outside(&__global_base, &__heap_base);
     void *volatile first = malloc(1); /* volatile, or the compiler removes both calls */
     free(first);
 }
