@@ -129,6 +129,19 @@ def test_more_ranks_than_a_machine_has_room_for_are_judged_by_simulation(judged)
     assert outcomes(items) == {"right": "pass", "large": "fail", "fast": "pass"}
 
 
+def test_a_stack_overrun_on_many_ranks_costs_only_the_items_that_have_them(judged):
+    overrun = """
+    if (size >= 52) {
+        volatile char *const row = __builtin_alloca(64 << 20);
+        for (long i = (64 << 20) - 1; i >= 0; i -= 1024)
+            row[i] = 1;
+    }
+"""
+    items = judged(overrun + BINOMIAL)
+    assert outcomes(items) == {"right": "pass", "large": "fail", "fast": "pass"}
+    assert items["large"].reason.startswith("With 80 ranks, count 1")
+
+
 # In a trap, a tool ends the run: no data prove anything.
 TRAP = "    if (size == 4) __builtin_trap();\n"
 
