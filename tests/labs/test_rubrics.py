@@ -34,8 +34,8 @@ WORD_FOR_WORD = {
     "00-first-contact": ("placement", "bcast_linear", "by_distance"),
     "01-collective-algorithms": ("pipeline",),
     "02-allgather": ("pairwise",),
-    "03-rank-mapping": ("remap",),
-    "04-topology": ("reordered",),
+    "03-rank-mapping": ("slowest",),
+    "04-topology": ("crossing",),
     "05-parallel-io": ("sieving",),
     "06-tune-and-scale": ("rules_file",),
 }
