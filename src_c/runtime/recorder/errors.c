@@ -44,6 +44,22 @@ static void name_unknown_call(uintptr_t callee, const char *message)
         snprintf(header->unknown_call, sizeof header->unknown_call, "%s", name);
 }
 
+/* A record of a failing call of another kind. */
+static void add_failure(MPI_Comm comm, uintptr_t site, int error)
+{
+    /* A loop that keeps failing must not fill the file. */
+    const int64_t latest = recorder_header()->count - 1;
+    struct mpilab_record *last = latest < 0 ? NULL : record_at((int)latest);
+    if (last != NULL && last->operation == MPILAB_Other && last->site == recorder_offset(site) &&
+        last->error == recorder_error_class(error)) {
+        last->count++;
+        return;
+    }
+    struct mpilab_record *record = record_begin(MPILAB_Other, 0, comm, site);
+    record->count = 1;
+    record_end(record, error);
+}
+
 /* MPI calls this before a failing call returns. */
 static void note_error(MPI_Comm *comm, int *error, ...)
 {
@@ -64,17 +80,19 @@ static void note_error(MPI_Comm *comm, int *error, ...)
 #endif
     name_unknown_call(callee, message);
 
-    /* A loop that keeps failing must not fill the file. */
-    const int64_t latest = recorder_header()->count - 1;
-    struct mpilab_record *last = latest < 0 ? NULL : record_at((int)latest);
-    if (last != NULL && last->operation == MPILAB_Other && last->site == recorder_offset(site) &&
-        last->error == recorder_error_class(*error)) {
-        last->count++;
+    add_failure(*comm, site, *error);
+}
+
+void recorder_note_failure(const char *call, uintptr_t site, int error)
+{
+#ifndef OPEN_MPI
+    if (error == MPI_SUCCESS || !recorder_is_on())
         return;
-    }
-    struct mpilab_record *record = record_begin(MPILAB_Other, 0, *comm, site);
-    record->count = 1;
-    record_end(record, *error);
+    name_unknown_call(0, call);
+    add_failure(MPI_COMM_SELF, site, error);
+#else
+    (void)call, (void)site, (void)error;
+#endif
 }
 
 static int watch(MPI_Comm comm)

@@ -248,27 +248,33 @@ int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *memory)
     const int err = PMPI_Alloc_mem(bytes, info, memory);
     if (err == MPI_SUCCESS)
         leftover_made(MPILAB_Alloc_mem, *(uintptr_t *)memory, (size_t)bytes, CALL_SITE);
+    recorder_note_failure("MPI_Alloc_mem", CALL_SITE, err);
     return err;
 }
 
 int MPI_Free_mem(void *memory)
 {
     leftover_freed(memory);
-    return PMPI_Free_mem(memory);
+    const int err = PMPI_Free_mem(memory);
+    recorder_note_failure("MPI_Free_mem", CALL_SITE, err);
+    return err;
 }
 
-static int end_group(enum mpilab_operation by, const MPI_Group *made, uintptr_t site, int err)
+static int end_group(enum mpilab_operation by, const char *name, const MPI_Group *made,
+                     uintptr_t site, int err)
 {
+    recorder_note_failure(name, site, err);
     if (err == MPI_SUCCESS && *made != MPI_GROUP_EMPTY && *made != MPI_GROUP_NULL)
         leftover_made(by, (uintptr_t)*made, 0, site);
     return err;
 }
 
 #define UNWRAP(...) __VA_ARGS__
-#define GROUP(name, parameters, values)                                                     \
-    int MPI_##name(UNWRAP parameters, MPI_Group *made)                                      \
-    {                                                                                       \
-        return end_group(MPILAB_##name, made, CALL_SITE, PMPI_##name(UNWRAP values, made)); \
+#define GROUP(name, parameters, values)                                \
+    int MPI_##name(UNWRAP parameters, MPI_Group *made)                 \
+    {                                                                  \
+        return end_group(MPILAB_##name, "MPI_" #name, made, CALL_SITE, \
+                         PMPI_##name(UNWRAP values, made));            \
     }
 
 GROUP(Comm_group, (MPI_Comm comm), (comm))
@@ -286,5 +292,6 @@ int MPI_Group_free(MPI_Group *group)
     const int err = PMPI_Group_free(group);
     if (err == MPI_SUCCESS)
         drop(find((uintptr_t)handle, 1));
+    recorder_note_failure("MPI_Group_free", CALL_SITE, err);
     return err;
 }

@@ -62,6 +62,9 @@ int recorder_error_class(int error);
 int recorder_errors_open(MPI_Comm base);
 void recorder_errors_leave_base(void);
 void recorder_errors_close(void);
+/* Record that a call without a record has failed. Open MPI does it by an error handler; SMPI calls
+ * none for PMPI's functions. */
+void recorder_note_failure(const char *call, uintptr_t site, int error);
 
 /* Note why the jail is about to end this rank. The first note is the cause, and is kept. False if
  * nothing is being recorded. */
