@@ -1,7 +1,7 @@
 /* From the places of all ranks to their order by group, node and rank.
  *
- * Names are long: only rank 0 gathers them. It broadcasts two numbers for each rank, so that no
- * other rank needs more than 8 bytes for each of P. */
+ * Names are long: only rank 0 gathers them. It broadcasts two numbers for each rank, so
+ * every other rank receives only 8 bytes for each of P. */
 #include "cache.h"
 #include <stdlib.h>
 #include <string.h>
