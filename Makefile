@@ -48,7 +48,7 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help setup lab doctor build clean anew
 # Not in a handout:
-.PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench release refresh lint format constraints
+.PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench class release refresh lint format constraints
 # End
 
 .SUFFIXES:
@@ -101,6 +101,11 @@ bench: setup ## measure the kit on this machine into out/bench.json
 	@mkdir -p out
 	$(BIN)/python tools/nbgrader_venv.py
 	$(BIN)/mpilab bench all --out out/bench.json
+
+STUDENTS ?= 120
+
+class: setup ## run a class through collect, grade, mark, report and export; time it (STUDENTS=120)
+	$(BIN)/python tools/class_run.py --students $(STUDENTS)
 
 # End
 
