@@ -26,6 +26,7 @@ TARGETS = {
     "canvas": "canvas.csv",
     "gradescope": "gradescope",
     "nbgrader": "gradebook.db",
+    "research": "research",
 }
 LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
 RETURNS = (*LAYOUTS, "gradescope", "folders")
@@ -33,7 +34,14 @@ EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Students
 without a final mark (not judged, or awaiting manual grading) are never exported with a zero: the
 command lists them and stops, or, with --partial, leaves their cells empty. The exit status is 1 if
-a student is missing from the platform's file.
+a student is missing from the platform's file. With --to research, write anonymous results of the
+students who agreed: points and kinds of failure per item, without names, times, code and texts.
+"""
+EXPORT_EXAMPLES = """\
+examples:
+  mpilab export out --to moodle --template worksheet-of-moodle.csv
+  mpilab export out --to canvas --template gradebook.csv --column "Lab 2"
+  mpilab export out --to research --consent consent.csv
 """
 FEEDBACK_DESCRIPTION = """\
 Return feedback: write the pages and reasons of a graded class in the form that a platform imports,
@@ -101,14 +109,15 @@ def add_commands(commands: Commands) -> None:
     _add_release(commands)
 
 
-# `mpilab export`: export marks to Moodle, Canvas, Gradescope, nbgrader, or a spreadsheet.
+# `mpilab export`: export marks to Moodle, Canvas, Gradescope, nbgrader, a spreadsheet, or research.
 
 
 def _add_export(commands: Commands) -> None:
     parser = commands.add_parser(
         "export",
-        help="export marks to Moodle, Canvas, Gradescope, nbgrader or CSV",
+        help="export marks to Moodle, Canvas, Gradescope, nbgrader or CSV, or for research",
         description=EXPORT_DESCRIPTION,
+        epilog=EXPORT_EXAMPLES,
     )
     add_graded(parser)
     parser.add_argument(
@@ -116,7 +125,7 @@ def _add_export(commands: Commands) -> None:
     )
     add_out(
         parser,
-        "file (for gradescope: folder) to write; default: "
+        "file (for gradescope and research: folder) to write; default: "
         + ", ".join(f"DIR/{name}" for name in TARGETS.values()),
         metavar="PATH",
         former="--output",
@@ -162,6 +171,13 @@ def _add_export(commands: Commands) -> None:
     parser.add_argument(
         "--python", type=Path, metavar="PATH", help="nbgrader: a Python installation with nbgrader"
     )
+    parser.add_argument(
+        "--consent",
+        type=Path,
+        metavar="FILE.csv",
+        help="research (required): columns 'student' and 'consent' (yes or no); students without a "
+        "yes are left out",
+    )
     parser.set_defaults(call=_export)
 
 
@@ -180,6 +196,8 @@ def _export(options: argparse.Namespace) -> int:
         mpilab.course.export.nbgrader(marks, target, partial=options.partial, python=options.python)
         print(f"{len(marks.students)} students, assignment {marks.lab}: {target}")
         return 0
+    if options.to == "research":
+        return _research(options, marks, target)
     done = _table(options, marks)
     print(
         f"{len(marks.students) - len(done.without)} of {len(marks.students)} students: "
@@ -190,6 +208,35 @@ def _export(options: argparse.Namespace) -> int:
     for row in done.unmarked:
         print(f"no mark for the row of: {plain(row)}", file=sys.stderr)
     return 1 if done.without else 0
+
+
+def _research(options: argparse.Namespace, marks: Any, folder: Path) -> int:
+    """Write the table and its codebook, and warn if a participant is easy to recognize."""
+    if not options.consent:
+        raise InputError(
+            "--to research: say who agreed, with --consent FILE.csv: a CSV with the columns "
+            "'student' and 'consent' (yes or no)"
+        )
+    export = mpilab.course.export
+    done = export.research(marks, options.consent, options.partial)
+    table = atomic_write(folder / "results.csv", done.table)
+    codebook = atomic_write(folder / "codebook.md", done.codebook)
+    print(f"{done.participants} of {len(marks.students)} students agreed: {table}, {codebook}")
+    for student in done.unknown:
+        print(f"agreed, but has no marks in {marks.lab}: {plain(student)}", file=sys.stderr)
+    if done.participants < export.FEW:
+        print(
+            f"only {done.participants} participants (fewer than {export.FEW}): whoever knows the "
+            "class may recognize them; don't publish the table",
+            file=sys.stderr,
+        )
+    if done.unique:
+        print(
+            f"{done.unique} of {done.participants} participants have points that nobody else in the"
+            " table has: whoever knows their marks can recognize them",
+            file=sys.stderr,
+        )
+    return 0
 
 
 def _table(options: argparse.Namespace, marks: Any) -> Any:

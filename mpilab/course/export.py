@@ -1,15 +1,17 @@
-"""Export marks to Gradescope, nbgrader, Moodle, Canvas, CI services, and CSV for spreadsheets."""
+"""Export marks to Gradescope, nbgrader, Moodle, Canvas, CI services, and CSV for spreadsheets; and
+anonymous results for research."""
 
 import html
 import json
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,12 @@ from mpilab.course.marks import (
     require_final,
     ungradable_reasons,
 )
+from mpilab.diagnosis.model import KINDS
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
 from mpilab.grading.release import nbgrader_source
-from mpilab.judging.verdict import MANUAL, UNGRADABLE
+from mpilab.judging.verdict import BLANK, FAIL, MANUAL, UNGRADABLE
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
 from mpilab.util.kit import NBGRADER_PYTHON, ROOT
 from mpilab.util.processes import environment_of
@@ -778,3 +781,145 @@ def _refuse_twice(values: list[str], column: str) -> None:
 
 def _cell(row: Sequence[str], place: int) -> str:
     return row[place] if place < len(row) else ""
+
+
+# Research: results of the students who agreed, without anything that says who they are.
+
+RESEARCH = (
+    *("participant", "lab", "exercise", "item", "out_of", "points", "graded_by", "outcome"),
+    "failure",
+)
+FEW = 20  # participants, among whom one can be guessed from little
+_CONSENT = {"yes": True, "no": False, "": False}
+_CODEBOOK = """\
+# Codebook of results.csv
+
+{lab}: {title}. One row for each participant and item of an exercise.
+
+- **participant**: a random word. It is drawn anew for each export and stored nowhere else, so that
+  nothing leads from it to a name. The rows are sorted by it, that is, in random order.
+- **lab**: the lab.
+- **exercise**, **item**: what was graded; see below. A row without an item has the points that a
+  person set for the whole exercise, and one without both, for the whole lab. These count instead of
+  the points of the parts.
+- **out_of**: the maximum points.
+- **points**: the points given, before any late penalty. If empty, there are none yet.
+- **graded_by**: `referee` (automatic) or `person`.
+- **outcome**: what the referee found: `pass`, `fail`, `ungradable`, or `manual`: a text that a
+  person grades. Empty in a row without an item.
+- **failure**: why an item failed: `blank` (no answer), a kind of failure ({kinds}),
+  or `other`, such as too many messages. Empty if it did not fail.
+
+Left out are names, numbers, times, code, texts and comments, and all students who did not agree.
+
+**Whoever knows the marks can recognize participants.** {unique} of {participants} have points that
+nobody else in the table has. Keep it away from those who graded the class, and share no more
+columns than the study needs.
+
+## Items
+
+{items}
+"""
+
+
+@dataclass(frozen=True)
+class Research:
+    """Anonymous results.
+
+    table, codebook  the texts of a CSV and of the page, in Markdown, that explains its columns
+    participants     how many students are in it
+    unique           how many of them have points that nobody else in it has
+    unknown          students with a consent who have no marks, perhaps because a name is misspelled
+    """
+
+    table: str
+    codebook: str
+    participants: int
+    unique: int
+    unknown: list[str]
+
+
+def research(marks: ClassMarks, consent: str | Path, partial: bool = False) -> Research:
+    """The Research of the students with 'yes' in a CSV with the columns 'student' and 'consent'.
+
+    Students with 'no', with nothing, or without a row are left out. Raises InputError for any other
+    word, and if nobody agreed.
+    """
+    agreed = _agreed(consent, marks.lab)
+    chosen = [each for each in marks.students if each.student in agreed]
+    if not chosen:
+        raise InputError(
+            f"{consent}: none of the {len(marks.students)} students of {marks.lab} has 'yes' in "
+            "the column 'consent'; there is nothing to export"
+        )
+    require_final(replace(marks, students=chosen), partial)
+    # Sorted by random words, so that the order tells nothing either.
+    results = sorted((f"p{secrets.token_hex(4)}", _findings(each)) for each in chosen)
+    same = Counter(findings for _, findings in results)
+    unique = sum(number == 1 for number in same.values())
+    rows = [(word, marks.lab, *each) for word, findings in results for each in findings]
+    codebook = _CODEBOOK.format(
+        lab=marks.lab,
+        title=marks.title,
+        kinds=", ".join(KINDS),
+        items="\n".join(_items(marks)),
+        unique=unique,
+        participants=len(chosen),
+    )
+    unknown = sorted(agreed - {each.student for each in chosen})
+    return Research(csv_text([RESEARCH, *rows]), codebook, len(chosen), unique, unknown)
+
+
+def _agreed(consent: str | Path, lab: str) -> set[str]:
+    """The students with 'yes' in a consent table."""
+    agreed = set()
+    for student, entry in read_roster(consent, lab).items():
+        if "consent" not in entry:
+            raise InputError(f"{consent}: no column 'consent'; add one with yes or no")
+        word = entry["consent"].casefold()
+        if word not in _CONSENT:
+            raise InputError(
+                f"{consent}: {student!r} has {entry['consent']!r} as consent; write yes or no"
+            )
+        if _CONSENT[word]:
+            agreed.add(student)
+    return agreed
+
+
+def _findings(student: Effective) -> tuple[tuple[str, ...], ...]:
+    """The cells of RESEARCH after the first two, for an Effective."""
+    found = []
+    for exercise in student.exercises:
+        for item in exercise.items:
+            by_person = item.outcome == MANUAL or item.decision is not None
+            given = (
+                points(item.points),
+                points(item.awarded),
+                "person" if by_person else "referee",
+            )
+            found.append((exercise.exercise, item.item, *given, item.outcome, _failure(item)))
+        if exercise.decision is not None:
+            given = (points(exercise.points), points(exercise.awarded), "person")
+            found.append((exercise.exercise, "", *given, "", ""))
+    if student.decision is not None:
+        found.append(("", "", points(student.points), points(student.raw_total), "person", "", ""))
+    return tuple(found)
+
+
+def _failure(item: EffectiveItem) -> str:
+    """The kind of failure of an item that was judged as wrong; no words of a student."""
+    if item.outcome != FAIL:
+        return ""
+    if item.reason == BLANK:
+        return "blank"
+    return next((each.kind for each in item.diagnoses), "other")
+
+
+def _items(marks: ClassMarks) -> Iterable[str]:
+    """The items of a lab with their titles, as lines of a list in Markdown."""
+    return dict.fromkeys(
+        f"- `{exercise.exercise}`, `{item.item}`: {exercise.title}: {item.title or item.item}"
+        for student in marks.students
+        for exercise in student.exercises
+        for item in exercise.items
+    )

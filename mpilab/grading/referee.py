@@ -22,7 +22,7 @@ from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
 from mpilab.judging.rubric import KERNEL, PYTHON, Exercise
-from mpilab.judging.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
+from mpilab.judging.verdict import BLANK, FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 from mpilab.kernels import build, jail
 from mpilab.kernels.simgrid import DIFFERENCES, FOLDER, LIBRARY, available, kernels
 from mpilab.runners.hang import Hang, RankState
@@ -362,7 +362,7 @@ class Referee:
     def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
         """The ExerciseVerdict on the text of an answer cell; no answer makes it raise."""
         if blank:
-            return judge.fail_all(exercise, "This answer was left blank.")
+            return judge.fail_all(exercise, BLANK)
         try:
             if exercise.kind == KERNEL:
                 return with_source(self._kernel(exercise, source), source)

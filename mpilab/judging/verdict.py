@@ -11,6 +11,7 @@ from mpilab.diagnosis.model import Diagnosis
 
 PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
 NO_SIMGRID = NOT_ISOLATED = "none"
+BLANK = "This answer was left blank."  # the reason of each of its items
 
 
 def simulated_by(simgrid: str) -> str:

@@ -3,7 +3,9 @@ mark."""
 
 import csv
 import json
+import re
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,8 +16,10 @@ from mpilab.cli.course import TARGETS
 from mpilab.course import export as exporting
 from mpilab.course.manual import Rule, decide
 from mpilab.course.marks import class_marks
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.grading.decisions import manual, override
 from mpilab.grading.gradebook import Gradebook
+from mpilab.judging.verdict import BLANK
 
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -73,10 +77,12 @@ def write(path, text):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_without_a_final_mark_nothing_is_exported_and_everybody_is_named(
-    target, unfinished, capsys
+    target, unfinished, tmp_path, capsys
 ):
     # Canvas's own file is requested first, and read after the marks.
     needed = ("--template", "gradebook.csv", "--column", "Lab 2") if target == "canvas" else ()
+    if target == "research":
+        needed = ("--consent", consents(tmp_path, *TOTALS, "eva", "finn"))
     before = sorted(unfinished.rglob("*"))
     assert export(unfinished, target, *needed) == 1
     said = capsys.readouterr().err
@@ -269,6 +275,101 @@ def test_gradescope_gets_one_file_each_with_all_that_its_specification_names(unf
     assert "agreed on in class" in found["=dan"]["output"]
     assert export(unfinished, "gradescope", "--partial", "--visibility", "always") == 1
     assert "write one of visible, after_due_date" in capsys.readouterr().err
+
+
+def consents(folder, *students, more=""):
+    """A consent table in which these students agreed."""
+    agreed = "".join(f"{exporting.safe_cell(each)},yes\n" for each in students)
+    return write(folder / "consent.csv", f"student,consent\n{agreed}{more}")
+
+
+def test_research_gets_results_of_those_who_agreed_and_nothing_that_tells_who_they_are(
+    unfinished, tmp_path, capsys
+):
+    no = "cleo,no\nfinn,\n"  # and eva is not in it
+    agreed = consents(tmp_path, "anna", "ben", "=dan", "zoe", more=no)
+    assert export(unfinished, "research", "--consent", agreed) == 0
+    said = capsys.readouterr()
+    assert "3 of 6 students agreed" in said.out
+    assert "agreed, but has no marks in 77-made-up: zoe" in said.err
+    assert "only 3 participants (fewer than 20)" in said.err
+    assert "3 of 3 participants have points that nobody else" in said.err
+    table, codebook = (unfinished / "research" / n for n in ("results.csv", "codebook.md"))
+    header, *body = rows(table)
+    found = {}
+    for participant, *cells in body:
+        found.setdefault(participant, []).append(cells)
+    expected = [
+        [  # =dan, whose total was set
+            [LAB, "ring", "any-size", "5", "5", "referee", "pass", ""],
+            [LAB, "ring", "any-type", "5", "5", "referee", "pass", ""],
+            [LAB, "essay", "text", "5", "0", "referee", "fail", "other"],
+            [LAB, "", "", "15", "13", "person", "", ""],
+        ],
+        [
+            [LAB, "ring", "any-size", "5", "5", "referee", "pass", ""],
+            [LAB, "ring", "any-type", "5", "5", "referee", "pass", ""],
+            [LAB, "essay", "text", "5", "5", "referee", "pass", ""],
+        ],
+        [  # ben, before the late penalty
+            [LAB, "ring", "any-size", "5", "0", "referee", "fail", "other"],
+            [LAB, "ring", "any-type", "5", "5", "referee", "pass", ""],
+            [LAB, "essay", "text", "5", "5", "person", "manual", ""],
+        ],
+    ]
+    assert sorted(found.values()) == sorted(expected)
+    text = table.read_text() + codebook.read_text()
+    for private in ("anna", "ben", "dan", "zoe", "hangs", "well put", "agreed on", "2026"):
+        assert private not in text
+    assert re.findall(r"\*\*(\w+)\*\*", codebook.read_text()) == header
+    # Another export has other participants, in another order: no name leads to them.
+    assert export(unfinished, "research", "--consent", agreed) == 0
+    assert not {row[0] for row in rows(table)[1:]} & found.keys()
+
+
+def test_the_order_of_participants_tells_nothing(tmp_path):
+    names = [f"student{number:02}" for number in range(40)]
+    out = class_in(
+        tmp_path / "out",
+        *(verdict(name, ["fail" if at < 20 else "pass"] * 3) for at, name in enumerate(names)),
+    )
+    export(out, "research", "--consent", consents(tmp_path, *names))
+    outcomes = [row[7] for row in rows(out / "research" / "results.csv")[1:]]
+    assert outcomes.count("fail") == 60 and outcomes not in (
+        sorted(outcomes),
+        sorted(outcomes)[::-1],
+    )
+
+
+def test_research_tells_the_kind_of_a_failure_and_not_its_words(tmp_path, capsys):
+    hung = Diagnosis("deadlock", "Every rank of Anna's waits")
+    made = verdict("anna", ["fail", "fail", "fail"], {"any-type": BLANK, "text": "12 messages"})
+    ring, essay = made.exercises
+    items = (replace(ring.items[0], diagnoses=(hung,)), ring.items[1])
+    out = class_in(tmp_path / "out", replace(made, exercises=(replace(ring, items=items), essay)))
+    assert export(out, "research", "--consent", consents(tmp_path, "anna")) == 0
+    assert [row[8] for row in rows(out / "research" / "results.csv")[1:]] == [
+        "deadlock",
+        "blank",
+        "other",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (None, "--to research: say who agreed, with --consent FILE.csv"),
+        ("student,consent\nanna,maybe\n", "'anna' has 'maybe' as consent; write yes or no"),
+        ("student,id\nanna,1\n", "no column 'consent'; add one"),
+        ("student,consent\nanna,no\nben,\n", "none of the 4 students of 77-made-up has 'yes'"),
+    ],
+)
+def test_without_a_clear_consent_nothing_is_exported_for_research(
+    table, words, out, tmp_path, capsys
+):
+    arguments = ("--consent", write(tmp_path / "consent.csv", table)) if table else ()
+    assert export(out, "research", *arguments) == 1
+    assert words in capsys.readouterr().err and not (out / "research").exists()
 
 
 def test_a_total_set_by_hand_is_final_though_nothing_could_be_judged(tmp_path):
