@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from mpilab.cases.case import Case
+from mpilab.cases.case import Case, datatype, room
 from mpilab.cases.output import Output
 from mpilab.errors import InputError
 from mpilab.hosts import orders, platforms
@@ -62,6 +62,8 @@ MOST_RANKS = 4096  # more would exceed the system's limit on mappings of a proce
 ONE_HOST = "flat-1x{ranks}"
 WATCHED_RANKS = 256  # with more, recordings are not examined while they are written
 MEMORY_LOOK_S = 0.01
+IN_MEMORY = Path("/dev/shm")
+MOST_RECORDED = 20_000 * RECORD.itemsize  # bytes a rank (RECORDING_CAPACITY of the harness)
 LOOK_S = 0.5  # between checks for progress
 _DEADLOCK = re.compile("Deadlock detected")
 # SMPI ends the run at an MPI function that it does not implement.
@@ -143,7 +145,8 @@ def simulate(
         [number for number, one in enumerate(where) if one == place]
         for place in dict.fromkeys(where)
     ]
-    with tempfile.TemporaryDirectory(prefix="mpilab-simulated-") as scratch:
+    folder = None if keep is not None else folder_in_memory(cases)
+    with tempfile.TemporaryDirectory(prefix="mpilab-simulated-", dir=folder) as scratch:
 
         def start(left: dict[int, Case]) -> Simulation:
             return Simulation(library, function, left, *where[next(iter(left))], scratch, keep)
@@ -166,6 +169,36 @@ def simulate(
             revised=revised,
             **limits,
         )
+
+
+def folder_in_memory(cases: Iterable[Case]) -> Path | None:
+    """The folder for the files of these cases in memory; None if they belong among other temporary
+    files: the user has chosen a place for those, or there is not at least twice the room.
+
+    Two files are created and removed for each rank of each case. On a disk's file system, this
+    takes most of the time of a simulation on 64 ranks.
+    """
+    if any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")):
+        return None
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK):
+        return None
+    needed = sum(_dumped(case) for case in cases) + MOST_RECORDED * max(
+        (case.ranks for case in cases if case.record), default=0
+    )
+    found = os.statvfs(IN_MEMORY)
+    return IN_MEMORY if 2 * needed <= found.f_bavail * found.f_frsize else None
+
+
+def _dumped(case: Case) -> int:
+    """About how many bytes a case's ranks write of their buffers: as many as the largest of a few
+    ranks, for each."""
+    if not case.dump:
+        return 0
+    blocks = [room(case, rank) for rank in {0, case.root, case.ranks - 1}]
+    sent, received, factor = datatype(case.datatype)
+    return case.ranks * max(
+        each.sent * factor * sent.extent + each.received * received.extent for each in blocks
+    )
 
 
 def _again(result: Result, recorded: Result) -> Result:

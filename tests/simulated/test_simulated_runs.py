@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+import tempfile
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from mpilab.kernels.simgrid import kernels
 from mpilab.notebook.simulated import run
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, ERROR, TIME_OUT, Result
-from mpilab.runners.simgrid import seconds_of, simulate
+from mpilab.runners.simgrid import IN_MEMORY, folder_in_memory, seconds_of, simulate
 from mpilab.trace.recording import operations
 
 COMPARED = {
@@ -415,6 +418,34 @@ def test_a_timed_case_that_is_too_slow_once_only_says_nothing_of_the_kernel(monk
     (result,) = simulate(kernels(), "bcast_binomial", [case])
     assert (result.outcome, result.case) == (ERROR, case)
     assert "finished when simulated again" in result.detail
+
+
+def test_files_of_a_case_are_in_memory_if_there_is_room_and_no_other_place_was_chosen(monkeypatch):
+    small = Case("allgather", 4, 10)
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    assert folder_in_memory([small]) == IN_MEMORY
+    terabyte = Case("allgather", 1024, 1 << 28)  # 1,024 receive buffers of 1 TiB
+    assert folder_in_memory([small, terabyte]) is None
+    assert folder_in_memory([replace(terabyte, dump=False)]) == IN_MEMORY
+    monkeypatch.setenv("TMPDIR", "/var/tmp")
+    assert folder_in_memory([small]) is None
+
+
+def test_a_simulation_leaves_nothing_in_memory_or_among_temporary_files(monkeypatch):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    made = []
+    plain = tempfile.mkdtemp
+
+    def noted(*arguments, **options):
+        made.append(Path(plain(*arguments, **options)))
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", noted)
+    (result,) = simulate(kernels(), "allgather_ring", [Case("allgather", 4, 10)])
+    assert result.outcome == DONE
+    assert any(folder.is_relative_to(IN_MEMORY) for folder in made)
+    assert not [folder for folder in made if folder.exists()]
 
 
 def test_missing_simgrid_is_told_with_what_brings_it(monkeypatch):
