@@ -22,6 +22,7 @@ from mpilab.course.marks import (
     OPEN,
     ClassMarks,
     Failure,
+    Lost,
     Summary,
     without_name,
 )
@@ -295,7 +296,7 @@ def text(summary: Summary, names: bool = False) -> str:
         lines += ["", "why they were lost:"]
         for item in summary.lost[:LINES]:
             lines.append(f"  {item.exercise}: {item.title}")
-            lines += [f"  {count:4}  {reason}" for count, reason in item.reasons[:REASONS]]
+            lines += [f"  {count:4}  {reason}" for count, reason in _why(item)]
     if summary.failures:
         lines += ["", "common failures:"]
         for each in summary.failures[:LINES]:
@@ -402,8 +403,7 @@ def _by_exercise(summary: Summary) -> list[dict[str, Any]]:
                         "title": each.title,
                         "lost": f"{each.students} of {each.judged}",
                         "reasons": [
-                            {"count": count, "reason": reason}
-                            for count, reason in each.reasons[:REASONS]
+                            {"count": count, "reason": reason} for count, reason in _why(each)
                         ],
                     }
                     for each in lost
@@ -415,6 +415,14 @@ def _by_exercise(summary: Summary) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _why(item: Lost) -> list[tuple[int, str]]:
+    """(number of students, why they lost points on an item); the numbers add up to all of them."""
+    rare = sum(count for count, _ in item.reasons[REASONS:])
+    manually = item.students - sum(count for count, _ in item.reasons)
+    rest = [(rare, "Other reasons."), (manually, "Points were taken off manually.")]
+    return [*item.reasons[:REASONS], *(each for each in rest if each[0])]
 
 
 def _excerpt(marks: ClassMarks, failure: Failure) -> list[dict[str, Any]]:
