@@ -53,14 +53,22 @@ function show(number) {
     .filter((answer) => !byId("waiting").checked || answer.items.some(waits))
     .map(card));
   criteria(exercise);
-  byId("asked").hidden = !exercise.question && !exercise.model;
+  byId("asked").hidden = !exercise.question && !exercise.model && byId("criteria").hidden;
   for (const part of ["question", "model"]) {
     byId(part).hidden = !exercise[part];
     byId(part).querySelector(".prose").innerHTML = exercise[part];
   }
+  scrollableByKeyboard();
   tell();
   const next = pointsOf().find((input) => input.value === "") ?? pointsOf()[0];
   next?.focus();
+}
+
+// A text that is longer than its box can be focused, so that the arrow keys scroll it.
+function scrollableByKeyboard() {
+  for (const text of document.querySelectorAll("article .text")) {
+    text.tabIndex = text.scrollHeight > text.clientHeight ? 0 : -1;
+  }
 }
 
 // What the lab says that points are given for; verdicts of an older mpilab do not have it.
@@ -357,6 +365,7 @@ const shortcuts = {
   m: () => {
     const closed = !byId("model").open;
     for (const part of ["question", "model"]) byId(part).open = closed;
+    (closed ? byId("asked") : document.activeElement).scrollIntoView({ block: closed ? "start" : "nearest" });
   },
 };
 document.addEventListener("keydown", (event) => {
@@ -378,4 +387,5 @@ byId("code").addEventListener("change", () => {
   if (answer) beside(answer);
 });
 byId("undo").addEventListener("click", undo);
+addEventListener("resize", scrollableByKeyboard);
 load().catch((error) => say(`Not loaded: ${error.message}`, true));

@@ -185,8 +185,9 @@ def fragment(figure: Figure, plotlyjs: bool | str = False) -> str:
     drawing = plotly.io.to_html(
         figure, include_plotlyjs=plotlyjs, full_html=False, auto_play=False, config=CONFIG
     )
+    # Not role="img", which would hide plotly's buttons from screen readers.
     return (
-        f'<figure><div role="img" aria-label="{name}">{drawing}</div>'
+        f'<figure><div role="group" aria-label="{name}">{drawing}</div>'
         f"<figcaption>{_fold(alt(figure))}</figcaption></figure>"
     )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
+from accessibility import grave_findings
 from browsing import ROOT, SCREENSHOTS
 from marks_made_up import LAB, TEXTS, graded_class, hand_in, verdict
 
@@ -89,6 +90,7 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
     assert "3 of 3 submissions still await manual grading" in server.stdout.read()
     assert re.search(r"^anna,02-allgather,10,6.5,,16.5,", (out / "grades.csv").read_text(), re.M)
     page.goto((out / "feedback" / "ben.html").as_uri())
+    assert grave_findings(page) == []
     row = page.get_by_role("row", name="Explanation").first
     expect(row).to_contain_text("✎ graded manually")
     expect(row).to_contain_text("See <slide> 12.")
@@ -159,7 +161,8 @@ def of_the_lab(tmp_path):
     """(folder, function that serves it to one more grader): a text of the lab, by two students."""
     out, servers = tmp_path / "out", []
     texts = {
-        "anna": "It needs $\\lceil \\log_2 P \\rceil$ rounds, *not* <b>P</b>.",
+        "anna": "It needs $\\lceil \\log_2 P \\rceil$ rounds, *not* <b>P</b>.\n\n"
+        + "And so on.\n\n" * 20,
         "ben": "It is faster.",
     }
     for student, text in texts.items():
@@ -197,9 +200,13 @@ def test_a_grader_sees_question_model_answer_and_code_and_clicks_criteria(page, 
     expect(anna.locator(".text math msub")).to_have_count(1)
     expect(anna.locator(".text em")).to_have_text("not")
     expect(anna.locator(".text")).to_contain_text("<b>P</b>")
+    # A text that is too long for its box can be focused: the arrow keys scroll it.
+    expect(anna.locator(".text")).to_have_attribute("tabindex", "0")
+    expect(ben.locator(".text")).to_have_attribute("tabindex", "-1")
     page.keyboard.press("Alt+m")
     expect(page.locator("#question .prose")).to_contain_text("How do the differences")
     expect(page.locator("#model .prose")).to_contain_text("nearly all start-ups")
+    expect(page.locator("#question summary")).to_be_in_viewport(ratio=1)
 
     page.keyboard.press("a")
     expect(anna.locator("input")).to_have_value("5")
@@ -235,6 +242,7 @@ def test_a_grader_sees_question_model_answer_and_code_and_clicks_criteria(page, 
     expect(code.get_by_text("int ring; // anna")).to_have_count(1)
     ben.locator("input").focus()
     expect(code.get_by_text("int ring; // ben")).to_have_count(1)
+    assert grave_findings(page) == []
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "marking-code.png")
     page.get_by_label("hide names").check()

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from accessibility import grave_findings
 from class_made_up import LAB, class_in, verdict
 
 from mpilab.cli import main
@@ -20,6 +21,20 @@ def deadlock(ranks, chain):
         f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in a "
         f"cycle, {waits}."
     )
+
+
+def blamed(student, line):
+    """A verdict that blames a line of the student's answer."""
+    source = "int f(void)\n{\n    // by ben\n    int x = 1;\n    return recv(x); /* ben */\n}\n"
+    whole = verdict(student, ["fail", "pass", "pass"])
+    ring, essay = whole.exercises
+    failed = replace(
+        ring.items[0],
+        reason=f"With {line} ranks: {student} waits in line {line}.",
+        evidence={"source": {"line": line, "text": ""}},
+    )
+    ring = replace(ring, items=(failed, ring.items[1]), answer=source)
+    return replace(whole, exercises=(ring, essay))
 
 
 @pytest.fixture
@@ -141,18 +156,7 @@ def test_an_override_of_an_exercise_counts_in_the_subtotals(tmp_path, capsys):
 
 
 def test_each_item_has_its_reasons_and_each_mistake_an_example_without_a_name(tmp_path, capsys):
-    source = "int f(void)\n{\n    // by ben\n    int x = 1;\n    return recv(x); /* ben */\n}\n"
-    made = []
-    for student, line in (("ben", 5), ("cleo", 4)):
-        whole = verdict(student, ["fail", "pass", "pass"])
-        ring, essay = whole.exercises
-        failed = replace(
-            ring.items[0],
-            reason=f"With {line} ranks: {student} waits in line {line}.",
-            evidence={"source": {"line": line, "text": ""}},
-        )
-        ring = replace(ring, items=(failed, ring.items[1]), answer=source)
-        made.append(replace(whole, exercises=(ring, essay)))
+    made = [blamed("ben", 5), blamed("cleo", 4)]
     other = verdict("dan", ["fail", "fail", "pass"], {"any-size": "It is blank."})
     out = class_in(tmp_path / "out", *made, other, verdict("eva", ["pass"] * 3))
     page = tmp_path / "report.html"
@@ -180,6 +184,28 @@ def test_each_item_has_its_reasons_and_each_mistake_an_example_without_a_name(tm
     lost = json.loads(capsys.readouterr().out)["lost"]
     assert lost[0]["reasons"][0] == [2, "With 5 ranks: STUDENT waits in line 5."]
     assert lost[1]["reasons"] == []
+
+
+def test_the_reasons_of_an_item_add_up_to_the_students_who_lost_it(tmp_path, capsys):
+    kinds = ("It hangs.", "It crashes.", "It is blank.", "It leaks.", "It aborts.")
+    out = class_in(
+        tmp_path / "out",
+        *(
+            verdict(f"student{at}", ["fail", "pass", "manual"], {"any-size": reason})
+            for at, reason in enumerate(kinds)
+        ),
+    )
+    where = ["--lab", LAB, "--exercise", "essay", "--item", "text", "--reason", "short"]
+    for at in range(5):
+        student = ["--student", f"student{at}", "--points", "4" if at else "5"]
+        assert main(["marks", "override", str(out), *where, *student]) == 0
+    capsys.readouterr()
+    page = tmp_path / "report.html"
+    assert main(["report", str(out), "-o", str(page)]) == 0
+    said, text = capsys.readouterr().out, page.read_text()
+    assert "     1  It is blank.\n     2  Other reasons.\n" in said
+    assert "  essay: text works\n     4  Points were taken off manually.\n" in said
+    assert "<p>2 ×: Other reasons.</p>" in text and "<p>4 ×: Points were taken off" in text
 
 
 def test_names_are_nowhere_unless_asked_for(out, tmp_path, capsys):
@@ -211,6 +237,7 @@ def test_the_figures_are_drawn_under_the_pages_own_policy(out, tmp_path, require
     from playwright.sync_api import sync_playwright
 
     page = tmp_path / "report.html"
+    class_in(out, blamed("gus", 5))
     main(["report", str(out), "--lab", LAB, "-o", str(page), "--names"])
     said = []
     with sync_playwright() as playwright:
@@ -224,8 +251,9 @@ def test_the_figures_are_drawn_under_the_pages_own_policy(out, tmp_path, require
         tab.goto(page.as_uri())
         tab.locator("svg.main-svg .bars .point").first.wait_for(state="attached")
         bars = tab.locator(".js-plotly-plot").count()
+        findings = grave_findings(tab)
         browser.close()
-    assert (bars, said) == (3, [])
+    assert (bars, said, findings) == (3, [], [])
 
 
 def test_a_lab_that_nobody_was_graded_in_is_named(out, capsys):

@@ -120,7 +120,7 @@ def test_the_note_names_the_figure_and_folds_its_whole_text(figure):
 
 def test_a_fragment_needs_no_network(figure):
     small, whole = style.fragment(figure), style.fragment(figure, plotlyjs=True)
-    assert 'role="img" aria-label="A &lt;line&gt;."' in small
+    assert 'role="group" aria-label="A &lt;line&gt;."' in small
     assert "cdn" not in small and "<script src=" not in small + whole
     assert len(small) < 10_000 < 1_000_000 < len(whole)
 
