@@ -1,7 +1,6 @@
 """The allgather algorithms, named after the C kernels `allgather_<name>`: schedules and costs.
 
-`costs` counts rounds, messages and bytes in a schedule. On an odd number of ranks, neighbor
-exchange is the ring. A single rank sends nothing.
+On an odd number of ranks, neighbor exchange is the ring. A single rank sends nothing.
 
 Source of the costs unless stated otherwise: Thakur, Rabenseifner, Gropp (2005), section 4.1.
 """
@@ -23,7 +22,6 @@ from mpilab.algorithms.algorithm import (
     Schedule,
     Step,
     Transfer,
-    counts,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2, floor_log2
@@ -249,9 +247,3 @@ def schedule(name: str, ranks: int) -> Schedule:
         )
     steps = ALGORITHMS[name].plan(Call(int(ranks))).steps
     return Schedule(name, int(ranks), tuple(tuple(step) for step in steps))
-
-
-def costs(name: str, ranks: int, block_bytes: int) -> tuple[int, int, int]:
-    """(rounds, messages, bytes sent by the busiest rank) of an allgather algorithm."""
-    counted = counts(schedule(name, ranks), block_bytes)
-    return counted.rounds, counted.messages, counted.max_bytes_sent

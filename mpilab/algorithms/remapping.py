@@ -1,9 +1,4 @@
-"""Orders for remapping: the published formulas, orders for any topology, and remapped schedules.
-
-The published slide with the formulas says that f_RR→SEQ(f_RR→SEQ(p)) = p, a misprint for
-f_RR→SEQ(f_SEQ→RR(p)) = p. As printed, it holds only if M = Q, or if one of them is 1: with M = 2
-and Q = 3, 1 becomes 3, and 3 becomes 4.
-"""
+"""Orders for remapping, for any topology, and remapped schedules."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,24 +20,6 @@ HOSTFILE = "slowest.txt"
 LONGEST = 4096  # characters of a hostfile
 
 
-def seq_to_rr(rank: int, nodes: int, each: int) -> int:
-    """The rank that has, in RR order, the place that `rank` has in SEQ order: f_SEQ→RR.
-
-    nodes, each   M nodes of Q processes; rank is below M Q, otherwise InputError.
-    """
-    if nodes < 1 or each < 1 or not 0 <= rank < nodes * each:
-        raise InputError(
-            f"rank={rank} on {nodes} nodes of {each} processes: give 1 or more nodes and "
-            "processes, and a rank from 0 to their product minus 1"
-        )
-    return rank * nodes % (nodes * each) + rank // each
-
-
-def rr_to_seq(rank: int, nodes: int, each: int) -> int:
-    """The rank that has, in SEQ order, the place that `rank` has in RR order: f_RR→SEQ."""
-    return seq_to_rr(rank, each, nodes)
-
-
 def placement(order: str, nodes: int, each: int) -> Levels:
     """The Levels of `nodes` nodes of `each` processes in the order "SEQ" or "RR"."""
     if order not in (SEQ, RR):
@@ -52,7 +29,7 @@ def placement(order: str, nodes: int, each: int) -> Levels:
 
 
 def by_formula(convert: Callable[[int, int, int], int], levels: Levels) -> Order:
-    """The order of `convert` (seq_to_rr, rr_to_seq) for ranks on these levels.
+    """The order of `convert(p, M, Q)`, a map of ranks, for ranks on these levels.
 
     An *order* is a tuple of all processes: order[v] is the one that behaves as v. Raises InputError
     if the number of processes is not a multiple of the nodes.
@@ -136,21 +113,7 @@ def chosen(algorithm: str, levels: Levels) -> Order:
     return min(orders, key=lambda order: sum(crossing(remapped(algorithm, order), levels)))
 
 
-# Reference answers to the Python exercises of lab 03, found by counting, not by formulas.
-
-
-def inter_node_bytes(algorithm: str, order: str, M: int, Q: int, m: int) -> list[int]:  # noqa: N803 (the names of the lab)
-    """[most bytes that one process gets from other nodes, bytes that all processes get from them].
-
-    algorithm   of an allgather: "ring", "recursive_doubling", …
-    order       "SEQ" or "RR", of M nodes of Q processes; blocks have m bytes.
-    """
-    crosses = placement(order, M, Q).between_nodes()
-    received: Counter[int] = Counter()
-    for transfer in allgather.schedule(algorithm, M * Q).transfers():
-        if crosses[transfer.source, transfer.dest]:
-            received[transfer.dest] += len(transfer.blocks) * m
-    return [max(received.values(), default=0), sum(received.values())]
+# Whether a hostfile is right, for exercise 4 of lab 03.
 
 
 def binomial_edges(ranks: int) -> list[tuple[int, int]]:

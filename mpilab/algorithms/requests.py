@@ -4,19 +4,24 @@ They are used for figures and models of matrices that would take long to read, a
 that are not available here.
 """
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution, distribution
+from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution
 from mpilab.errors import InputError
 from mpilab.trace.recording import REQUEST
+from mpilab.util.files import atomic_write, csv_text
+from mpilab.util.kit import ROOT
 
 METHODS = ("rank 0", "strided", "sieving", "two-phase")
-ANSWERED_METHODS = ("rank 0", "strided", "view", "sieving", "two-phase")
 STEP_NS = 1_000_000
+# The requests of the readers that question 2 of lab 05 asks to name.
+UNNAMED = ROOT / "data" / "unnamed-readers.csv"
 
 Places = NDArray[np.int64]  # indices of elements of a matrix, row by row
 
@@ -140,59 +145,28 @@ def _cut(begins: Places, ends: Places, fits: int) -> tuple[Places, Places]:
     return np.concatenate(pieces), np.concatenate(limits)
 
 
-# Reference answers to the Python exercises of lab 05, found by counting, not by formulas.
+def unnamed_readers(file: Path = UNNAMED) -> dict[str, NDArray[Any]]:
+    """The requests in a file such as data/unnamed-readers.csv: {letter: REQUEST}, in its order."""
+    found: dict[str, list[tuple[int, ...]]] = {}
+    with open(file, encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows):
+            numbers = tuple(int(row[name]) for name in ("rank", "step", "offset", "bytes"))
+            found.setdefault(row["reader"], []).append(numbers)
+    readers = {}
+    for letter, numbers_of in found.items():
+        requests = readers[letter] = np.zeros(len(numbers_of), REQUEST)
+        requests["rank"], step, requests["offset"], requests["bytes"] = np.array(numbers_of).T
+        requests["got_bytes"] = requests["bytes"]
+        requests["begin_ns"] = STEP_NS * step
+        requests["end_ns"] = requests["begin_ns"] + STEP_NS
+    return readers
 
 
-def file_requests(method: str, N: int, R: int, C: int, buffer: int, A: int) -> list[int]:  # noqa: N803 (the names of the lab)
-    """[requests of the busiest rank, requests of all ranks, bytes requested by all].
-
-    method   one of ANSWERED_METHODS, for N x N doubles in plain blocks on a grid of R x C ranks.
-    buffer   most bytes of one request, in methods with a buffer: whole elements of 8 bytes, but at
-             least one.
-    A        aggregators of "two-phase", whose domains are as equal as possible.
-
-    Raises InputError for another method.
-    """
-    fits = max(1, buffer // ELEMENT_BYTES)
-    spread = distribution(f"{N}x{N} on {R}x{C}", R * C)
-    # For each rank that reads, the elements of each of its requests.
-    asked = [list(requests) for requests in _asked(method, spread, fits, A)]
-    each = [len(requests) for requests in asked]
-    return [max(each, default=0), sum(each), ELEMENT_BYTES * sum(map(sum, asked))]
-
-
-def _asked(method: str, spread: Distribution, fits: int, aggregators: int) -> Iterator[list[int]]:
-    total = spread.rows * spread.columns
-    parts = [spread.indices_of(rank) for rank in range(spread.ranks)]
-    if method == "rank 0":
-        yield _pieces(total, fits)
-    elif method == "two-phase":
-        for domain in np.array_split(np.arange(total), aggregators):
-            yield _pieces(len(domain), fits)
-    elif method == "sieving":
-        for part in parts:
-            yield _pieces(int(part[-1] - part[0]) + 1 if len(part) else 0, fits)
-    elif method == "strided":
-        for part in parts:
-            rows, elements = np.unique(part // max(1, spread.columns), return_counts=True)
-            yield elements.tolist() if len(rows) else []
-    elif method == "view":
-        for part in parts:
-            yield [len(part)] if len(part) else []
-    else:
-        raise InputError(f"method {method!r}: unknown; write one of {', '.join(ANSWERED_METHODS)}")
-
-
-def _pieces(elements: int, fits: int) -> list[int]:
-    """Sizes of the pieces of `elements` elements, at most `fits` each."""
-    return [min(fits, elements - begin) for begin in range(0, elements, fits)]
-
-
-def unnamed_readers() -> dict[str, NDArray[Any]]:
-    """The requests of the three readers that question 2 asks to identify: {letter: REQUEST}."""
-    spread = distribution("12x12", 4)
-    readers = {"X": ("two-phase", 384, 2), "Y": ("sieving", 384, 0), "Z": ("strided", 0, 0)}
-    return {
-        letter: requests_of(method, spread, buffer, aggregators)
-        for letter, (method, buffer, aggregators) in readers.items()
-    }
+def write_readers(file: Path, readers: Mapping[str, NDArray[Any]]) -> Path:
+    """Write {letter: REQUEST} to the file that `unnamed_readers` reads; its Path."""
+    rows = [
+        (letter, each["rank"], each["begin_ns"] // STEP_NS, each["offset"], each["bytes"])
+        for letter, requests in readers.items()
+        for each in requests
+    ]
+    return atomic_write(file, csv_text([("reader", "rank", "step", "offset", "bytes"), *rows]))

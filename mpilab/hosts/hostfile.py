@@ -218,11 +218,6 @@ def placement(slots: Iterable[int], ranks: int, policy: str) -> list[int]:
     return dealt[:ranks]
 
 
-def place_ranks(text: str, ranks: int, policy: str) -> list[int]:
-    """`placement` of `ranks` ranks on the hosts of a hostfile's text."""
-    return parse(text).placement(ranks, policy)
-
-
 def host_changes(hosts_of_ranks: Sequence[object]) -> int:
     """The number of neighbor pairs, rank r and r + 1, on two different hosts."""
     pairs = zip(hosts_of_ranks, hosts_of_ranks[1:], strict=False)

@@ -4,7 +4,6 @@
 ran, but not in how they are judged.
 """
 
-import importlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnos
 from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
-from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item
+from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item, trusted
 from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
@@ -41,15 +40,6 @@ def calls(exercise: Exercise) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys(arguments for item in exercise.items for arguments in item.arguments))
 
 
-def trusted(name: str) -> Callable[..., Any]:
-    """The function that `module:function` names; InputError if there is none."""
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"expected = {name!r}: {error}; write 'module:function'") from None
-
-
 def judge_function(exercise: Exercise, returned: Mapping[tuple[Any, ...], Any]) -> ExerciseVerdict:
     """The ExerciseVerdict from {arguments: result of `call`}; a missing entry is ungradable."""
     items = tuple(_judge_item(exercise, item, returned) for item in exercise.items)
@@ -59,10 +49,9 @@ def judge_function(exercise: Exercise, returned: Mapping[tuple[Any, ...], Any]) 
 def _judge_item(
     exercise: Exercise, item: Item, returned: Mapping[tuple[Any, ...], Any]
 ) -> ItemVerdict:
-    judge = trusted(item.complaint or item.expected)
     if not item.arguments:
         return _verdict(item, UNGRADABLE, "the rubric lists no calls of it")
-    for arguments in item.arguments:
+    for number, arguments in enumerate(item.arguments):
         shown = f"{exercise.function}({', '.join(map(repr, arguments))})"
         came = returned.get(arguments)
         if came is None:
@@ -74,14 +63,21 @@ def _judge_item(
             return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
         value = came["value"]
         if item.complaint:
-            wrong = _complaint(judge, value, arguments)
-        elif same(value, json.loads(json.dumps(judge(*arguments)))):
+            wrong = _complaint(trusted(item.complaint), value, arguments)
+        elif same(value, _right(item, number)):
             wrong = ""
         else:
             wrong = f"{shown} returned {_short(value)}, which is wrong."
         if wrong:
             return _verdict(item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)
     return _verdict(item, PASS, "")
+
+
+def _right(item: Item, number: int) -> Any:
+    """The right value of the call of this number, as it comes out of JSON."""
+    if item.values:
+        return item.values[number]
+    return json.loads(json.dumps(trusted(item.expected)(*item.arguments[number])))
 
 
 def _complaint(judge: Callable[..., str], value: Any, arguments: tuple[Any, ...]) -> str:

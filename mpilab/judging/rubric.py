@@ -86,10 +86,14 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
                                         # rounds 1, 2, … of mpilab/trace/recording.py
 
     arguments = [["ring", 4]]           # python: the arguments of each call of the function
-    expected = "mpilab.algorithms:costs" # and the trusted function that returns the right values;
+    expected = "answers.py:costs"       # and the trusted function that returns the right values:
+                                        # module:function, or a file beside the rubric
     # or, instead, one that gets what was returned and the arguments, and says what is wrong
     # ("" if nothing is); if it raises InputError, that counts as its answer
     complaint = "mpilab.algorithms.remapping:is_no_hostfile"
+    # or the right value of each call; `mpilab release` writes these into the public checks, so that
+    # students get no function that knows the answer
+    values = [[3, 12, 3]]
 
     criteria = [                        # text: what earns how many of its points. Students read
         { points = 3, text = "…" },     # them in the lab, graders on the marks page
@@ -115,12 +119,16 @@ same:
 """
 
 import hashlib
+import importlib
 import json
+import runpy
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from itertools import cycle, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from mpilab.algorithms.formula import evaluate, names_of
@@ -208,6 +216,8 @@ _PUBLIC = "public"
 # What a public check takes from its exercise and its item: neither cases nor what is counted.
 _PUBLIC_OF_EXERCISE = ("id", "title", "kind", "collective", "function", "allowed")
 _PUBLIC_OF_ITEM = ("title", "strict", "expected", "complaint", "than", "faster")
+# What a Python answer is compared with.
+_JUDGED_BY = ("expected", "complaint", "values")
 _MORE_COUNTS = "simulated_counts"
 _ITEM_KEYS = {
     "id",
@@ -225,6 +235,7 @@ _ITEM_KEYS = {
     "arguments",
     "expected",
     "complaint",
+    "values",
     "criteria",
     *COUNTED,
     _PUBLIC,
@@ -356,6 +367,7 @@ class Item:
     expected   for a Python function: name of the trusted function that returns the right value.
     complaint  instead of `expected`: name of a trusted function that says what is wrong with a
                value.
+    values     instead of both: the right value of each call.
     criteria   for a text: what its points are given for, as the lab says it.
     """
 
@@ -372,6 +384,7 @@ class Item:
     faster: float = 1.0
     criteria: tuple[Criterion, ...] = ()
     also: tuple[Case, ...] = ()
+    values: tuple[Any, ...] = ()
 
     @property
     def every(self) -> tuple[Case, ...]:
@@ -463,14 +476,49 @@ class Rubric:
         return (*answers, *self.leave_out)
 
 
+# Trusted functions for Python exercises, which return the right value or say what is wrong.
+
+
+def trusted(name: str) -> Callable[..., Any]:
+    """The function that `module:function` or `FILE.py:function` names; InputError if there is none.
+
+    In a rubric, FILE.py is a file beside it; `load` completes its path.
+    """
+    module, _, attribute = name.rpartition(":")
+    try:
+        found = _run(module) if module.endswith(".py") else importlib.import_module(module)
+        return getattr(found, attribute)
+    except (ImportError, AttributeError, ValueError, OSError) as error:
+        raise InputError(
+            f"expected = {name!r}: {error}; write 'module:function', or 'answers.py:function' for "
+            "a file beside the rubric"
+        ) from None
+
+
+@cache
+def _run(path: str) -> SimpleNamespace:
+    """The names that the Python file `path` defines."""
+    return SimpleNamespace(**runpy.run_path(path))
+
+
+def _complete(entry: Any, folder: Path) -> None:
+    """Complete the paths of files with trusted functions in a table, and in those in it."""
+    for each in entry if isinstance(entry, list) else entry.values():
+        if isinstance(each, dict | list):
+            _complete(each, folder)
+    for key in ("expected", "complaint") if isinstance(entry, dict) else ():
+        if ".py:" in str(entry.get(key)):
+            entry[key] = str(folder.absolute() / entry[key])
+
+
 # Read a rubric from its TOML file.
 
 
 def _read(path: Path) -> tuple[str, Table]:
-    """The text of a rubric's file, and the table in it."""
+    """The text of a rubric's file with those of `answers.py`, and the table in it."""
     try:
         text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
+        table = tomllib.loads(text)
     except FileNotFoundError:
         # grading/LAB/rubric.toml, or labs/checks/LAB.toml
         lab, labs = path.stem, [each.stem for each in path.parent.glob("*.toml")]
@@ -481,6 +529,11 @@ def _read(path: Path) -> tuple[str, Table]:
         raise InputError(f"{path}: no such file; is the name of the lab right?{meant}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
+    _complete(table, path.parent)
+    answers = path.with_name("answers.py")
+    if path.name == "rubric.toml" and answers.is_file():
+        text += answers.read_text(encoding="utf-8")
+    return text, table
 
 
 def load(path: str | Path, seed: int = 1) -> Rubric:
@@ -653,16 +706,21 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
             raise InputError(
                 f"{where}: no case in it; name at least one of ranks, or places, and of counts"
             )
-    if "complaint" in entry and "expected" in entry:
-        raise InputError(f"{where}: complaint beside expected; remove one of them")
-    judged_by = "complaint" if "complaint" in entry else "expected"
-    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry[judged_by]):
+    judged_by = [key for key in _JUDGED_BY if key in entry] or ["expected"]
+    if len(judged_by) > 1:
+        raise InputError(f"{where}: {judged_by[1]} beside {judged_by[0]}; remove one of them")
+    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry[judged_by[0]]):
         raise InputError(f"{where}: nothing to call or compare with; add arguments and expected")
+    values, arguments = entry.get("values", []), tuple(map(tuple, entry.get("arguments", ())))
+    if values and len(values) != len(arguments):
+        raise InputError(
+            f"{where}: {len(values)} values for {len(arguments)} calls in arguments; write one for "
+            "each"
+        )
     counted = tuple((what, entry[what]) for what in COUNTED if what in entry)
     for case in (*cases, *simulated):
         for what, formula in counted:
             _try(what, formula, case, f"{where}, {what}")
-    arguments = tuple(map(tuple, entry.get("arguments", ())))
     return Item(
         entry["id"],
         entry["title"],
@@ -676,6 +734,7 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
         entry.get("than", ""),
         float(entry.get("faster", 1.0)),
         _criteria(entry, exercise["kind"], where),
+        values=tuple(values),
     )
 
 
@@ -751,6 +810,15 @@ def _public_item(item: Table, where: str) -> Table:
     # The order in which a reader expects them, whatever the order in the rubric.
     first = {"id": item["id"], "title": None, "points": 1}
     entry = {**first, **taken, **public}
+    if "expected" in entry and "arguments" in entry:
+        right = trusted(entry.pop("expected"))
+        # Through JSON, like what an answer returns: a tuple becomes a list.
+        entry["values"] = [json.loads(json.dumps(right(*each))) for each in entry["arguments"]]
+    if ".py:" in entry.get("complaint", ""):
+        raise InputError(
+            f"{where}, item {item['id']!r}: complaint = {entry['complaint']!r}: a handout has no "
+            "such file, so students could not check their answers; move the function into mpilab"
+        )
     return {key: value for key, value in entry.items() if value is not None}
 
 

@@ -3,7 +3,7 @@
 In: measured times, or the parameters of a model. Out: predicted times, and the choices that follow.
 
 point_to_point  one message: α-β, LogP and LogGP (latency, overhead, gaps); robust regression
-textbook        any schedule, round by round, also with nodes; the formulas of labs 00, 01 and 04
+textbook        any schedule, round by round, also with nodes; orders of ranks in lab 04
 costs           cost of each algorithm of each collective, and the best segment
 choice          α and β per algorithm, γ(P), what the models choose, and the regret
 declared        the costs declared by the kernels' headers, compared with recordings

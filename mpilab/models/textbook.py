@@ -1,17 +1,15 @@
-"""Predicted times of schedules, and the textbook costs that labs 00, 01 and 04 ask for."""
+"""Predicted times of schedules, and what is wrong with an order of ranks in lab 04."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import ceil, floor, sqrt
 
 import numpy as np
 
 from mpilab.algorithms import allgather
 from mpilab.algorithms.algorithm import Quantity, Schedule, Transfer
-from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels
-from mpilab.models.point_to_point import LogGP, Model, fit_hockney
+from mpilab.models.point_to_point import LogGP, Model
 
 # Seconds for any schedule, round by round: with LogGP within and between nodes, or with Hockney.
 
@@ -161,98 +159,11 @@ def _loads(
     return {(messages, length) for messages, length in sent + received}
 
 
-# Lab 04: traffic between nodes and groups of a regular cluster, broadcasts with a β for each level,
-# and rank orders for a binomial tree. A regular cluster has G groups of N nodes of Q ranks;
-# P = G N Q. The root is rank 0.
+# Lab 04: orders of ranks for a binomial tree, on two groups of two hosts with two slots each.
 
-WAYS = ("flat_seq", "flat_rr", "levels", "gather_levels")
-BROADCASTS = ("flat_rr", "levels", "chains")
-# The cluster of the exercise on rank orders: two groups of two hosts with two slots each.
 HOSTS = {"n1": "left", "n2": "left", "n3": "right", "n4": "right"}
 SLOTS = 2
 BEST, WORST = "best", "worst"
-
-
-def crossing(way: str, groups: int, nodes: int, ranks: int, byte_count: int) -> list[int]:
-    """[bytes between nodes, bytes between groups] on `groups` groups of `nodes` nodes of `ranks`.
-
-    way   "flat_seq", "flat_rr"   a binomial broadcast (or reduce) of a message of m = `byte_count`
-                                  bytes, in SEQ or RR order; all three numbers are powers of two.
-          "levels"                the same level by level, in any order.
-          "gather_levels"         a gather of blocks of m bytes: ranks send to the leader of their
-                                  node, node leaders to the leader of their group, group leaders to
-                                  the root.
-
-    In RR order, rank v is on node v mod (G N), and its parent is v with its lowest 1 bit cleared.
-    The parent is on another node if the value of that bit is below G N, and in another group if it
-    is also N or more: so all but Q ranks cross nodes, and (G-1) Q cross groups.
-    """
-    if way not in WAYS:
-        raise InputError(f"way {way!r}: use one of {', '.join(WAYS)}")
-    every, all_nodes = groups * nodes * ranks, groups * nodes
-    if way == "flat_rr":
-        return [(every - ranks) * byte_count, (groups - 1) * ranks * byte_count]
-    if way == "gather_levels":
-        leaders, group = groups * ranks, nodes * ranks
-        return [(2 * every - leaders - group) * byte_count, (every - group) * byte_count]
-    return [(all_nodes - 1) * byte_count, (groups - 1) * byte_count]
-
-
-def bcast_seconds_by_level(
-    way: str,
-    groups: int,
-    nodes: int,
-    ranks: int,
-    byte_count: int,
-    segments: int,
-    alpha: float,
-    betas: Sequence[float],
-) -> float:
-    """Seconds of a broadcast of `byte_count` bytes with a β for each level, and shared links.
-
-    way      "flat_rr"   binomial in RR order: Q messages at a time share each link.
-             "levels"    binomial over groups, then nodes, then ranks: one message per link.
-             "chains"    the same with chains over groups and nodes, in `segments` equal segments.
-    alpha    seconds per message
-    betas    seconds per byte: (between groups, between nodes, within a node)
-
-    The three numbers of the cluster are powers of two for "flat_rr".
-    """
-    between_groups, between_nodes, within = betas
-    steps = [ceil_log2(number) for number in (groups, nodes, ranks)]
-    if way == "flat_rr":
-        shared = (ranks * between_groups, ranks * between_nodes, within)
-        return _sum(steps, byte_count, alpha, shared)
-    if way == "levels":
-        return _sum(steps, byte_count, alpha, betas)
-    if way != "chains":
-        raise InputError(f"way {way!r}: use one of {', '.join(BROADCASTS)}")
-    hops = [groups - 1, nodes - 1, steps[2]]
-    used = [beta for count, beta in zip(hops, betas, strict=True) if count]
-    if not used:
-        return 0.0
-    piece = byte_count / segments
-    return _sum(hops, piece, alpha, betas) + (segments - 1) * (alpha + piece * max(used))
-
-
-def _sum(counts: Sequence[int], byte_count: float, alpha: float, betas: Sequence[float]) -> float:
-    return sum(
-        count * (alpha + byte_count * beta) for count, beta in zip(counts, betas, strict=True)
-    )
-
-
-def cheapest_bcast(
-    groups: int, nodes: int, ranks: int, byte_count: int, segments: int, alpha: float, *betas: float
-) -> int:
-    """The index in BROADCASTS of the fastest one; on a tie, the first.
-
-    Arguments as for `bcast_seconds_by_level`.
-    """
-    seconds = [
-        bcast_seconds_by_level(way, groups, nodes, ranks, byte_count, segments, alpha, betas)
-        for way in BROADCASTS
-    ]
-    return seconds.index(min(seconds))
 
 
 def order_complaint(hosts: list[str], root: int, goal: str) -> str:
@@ -292,105 +203,3 @@ def order_crossings(hosts: Sequence[str], root: int) -> tuple[int, int]:
         sum(one != other for one, other in pairs),
         sum(HOSTS[one] != HOSTS[other] for one, other in pairs),
     )
-
-
-# Lab 00: the line through a table of times.
-
-
-def alpha_beta(text: str) -> tuple[float, float]:
-    """(α in seconds, β in seconds per byte) of a table as osu_latency prints it.
-
-    text   rows 'BYTES MICROSECONDS'; empty lines and lines that begin with '#' are ignored.
-
-    Two rows give the line through both points, more rows that of `fit_hockney`. Raises InputError
-    for fewer than two rows, or one that is not two numbers.
-    """
-    rows = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        try:
-            size, microseconds = map(float, line.split())
-        except ValueError:
-            raise InputError(
-                f"line {number} of the table: {line.strip()!r} is not two numbers; "
-                "write e.g. '1024 0.75'"
-            ) from None
-        rows.append((size, microseconds * 1e-6))
-    if len(rows) < 2:
-        raise InputError(f"the table has {len(rows)} rows; a line needs 2 points or more")
-    if len(rows) > 2:
-        fitted = fit_hockney(*zip(*rows, strict=True))
-        return fitted.alpha, fitted.beta
-    (n1, t1), (n2, t2) = rows
-    if n1 == n2:
-        raise InputError(f"both rows of the table are of {n1:g} bytes; give two sizes")
-    beta = (t2 - t1) / (n2 - n1)
-    return t1 - beta * n1, beta
-
-
-# Lab 01: the costs of four broadcasts in the α-β model.
-
-ALGORITHMS = ("linear", "binomial", "scatter_allgather_ring", "pipeline")
-
-
-def bcast_seconds(
-    algorithm: str, ranks: int, byte_count: int, segments: int, alpha: float, beta: float
-) -> float:
-    """Seconds of a broadcast of `byte_count` bytes (m) to `ranks` ranks (P).
-
-    algorithm   one of ALGORITHMS.
-    segments    S, 1 or more; only the pipeline uses it.
-    alpha, beta seconds per message, and seconds per byte.
-
-    Messages leave a rank one by one, and the pipeline cuts the m bytes into S equal segments. These
-    are the costs of mpilab.models.costs for γ = None, with the number of segments instead of their
-    size.
-
-    Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-    MPICH", IJHPCA 19(1), 2005, section 4.3; for the pipeline, Pjesivac-Grbovic et al., "Performance
-    Analysis of MPI Collective Operations", Cluster Computing 10(2), 2007, section 3.
-
-    Raises InputError for an unknown algorithm, for ranks or segments below 1.
-    """
-    if ranks < 1 or segments < 1:
-        raise InputError(f"P={ranks}, S={segments}: both must be 1 or more")
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm {algorithm!r}: use one of {', '.join(ALGORITHMS)}")
-    if ranks == 1:
-        return 0.0
-    message = alpha + beta * byte_count
-    if algorithm == "linear":
-        return (ranks - 1) * message
-    if algorithm == "binomial":
-        return ceil_log2(ranks) * message
-    if algorithm == "scatter_allgather_ring":
-        rounds = ceil_log2(ranks) + ranks - 1
-        return rounds * alpha + 2 * (ranks - 1) / ranks * byte_count * beta
-    return (ranks - 2 + segments) * (alpha + beta * byte_count / segments)
-
-
-def best_segments(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
-    """The number of segments, 1 to m, for which the pipeline takes the shortest time.
-
-    It is √((P-2) m β / α), where the derivative of the cost is 0, rounded down or up.
-    """
-    optimum = sqrt(max(ranks - 2, 0) * byte_count * beta / alpha)
-    near = {min(max(number, 1), max(byte_count, 1)) for number in (floor(optimum), ceil(optimum))}
-    return min(
-        sorted(near),
-        key=lambda number: bcast_seconds("pipeline", ranks, byte_count, number, alpha, beta),
-    )
-
-
-def fastest_bcast(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
-    """The index in ALGORITHMS of the fastest one; on a tie, the first.
-
-    The pipeline has the best number of segments.
-    """
-    segments = best_segments(ranks, byte_count, alpha, beta)
-    seconds = [
-        bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta)
-        for algorithm in ALGORITHMS
-    ]
-    return seconds.index(min(seconds))

@@ -29,7 +29,7 @@ function = "placement"
 id = "by-slot"
 title = "By slot"
 points = 6
-expected = "mpilab.hosts.hostfile:place_ranks"
+values = [[0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]]
 arguments = [["n1 slots=4", 3, "slot"], ["n1 slots=4\\nn2 slots=4", 8, "slot"]]
 
 [[exercise]]

@@ -65,12 +65,12 @@ def test_a_right_function_gets_its_points(referee, rubric, reference):
         ("price = 3", "does not define cost"),
         ("def cost(", "SyntaxError"),
         (
-            "from mpilab.algorithms.allgather import costs as cost",
+            "from mpilab.algorithms.allgather import schedule as cost",
             "but a graded Python answer can use the standard library and numpy, not mpilab",
         ),
         (
             "import sys\ndel sys.modules['mpilab']\n"
-            "from mpilab.algorithms.allgather import costs as cost",
+            "from mpilab.algorithms.allgather import schedule as cost",
             "but a graded Python answer can use the standard library and numpy, not mpilab",
         ),
         ("import sys\nsys.exit(0)", "SystemExit"),

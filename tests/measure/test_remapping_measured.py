@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
+from mpilab.hosts import hostfile
 from mpilab.kernels.build import KERNELS
 from mpilab.measure import remapping
 
@@ -55,9 +56,11 @@ def test_what_is_written_is_read_again(tmp_path):
 
 
 def test_in_the_slowest_order_the_hosts_of_each_parent_and_child_differ():
-    names = remapping.orders_of_bcast()[remapping.SLOWEST]
+    numbers = hostfile.read(remapping.SLOWEST_HOSTFILE).placement(policy="seq")
+    names = remapping.orders_of_bcast(numbers)[remapping.SLOWEST]
     assert sorted(names) == ["n1"] * 4 + ["n2"] * 4
     assert all(names[rank] != names[rank & (rank - 1)] for rank in range(1, 8))
+    assert list(remapping.orders_of_bcast()) == ["seq", "rr"], "handouts have no slowest order"
     assert remapping.orders_of_bcast([0, 1] * 4)[remapping.SLOWEST] == ["n1", "n2"] * 4
 
 

