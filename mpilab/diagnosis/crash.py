@@ -114,15 +114,15 @@ GAVE_UP = (
     "MPI ends a program when it finds something in a call that it cannot go on with. Look at the "
     "arguments of this call, and at what was printed.",
 )
-# SimGrid's last message before it ends a simulation, and that of a C++ program such as SimGrid.
-_SIMULATOR = re.compile(
-    r"^\[.*\[\w+/CRITICAL\] (?P<said>.+)$|^(?P<thrown>terminate called .+)$", re.MULTILINE
-)
+# SimGrid's last message before it ends a simulation, or that of a C++ program such as SimGrid. It
+# is about the simulator's own objects, so only an amount of memory is quoted; the rest is in the log.
+_SIMULATOR = re.compile(r"^\[.*\[\w+/CRITICAL\] .+$|^terminate called .+$", re.MULTILINE)
+_MEMORY = re.compile(r"Memory allocation of (\d+) bytes failed")
 SIMULATOR = "the simulator stopped"
 SIMULATOR_HINT = (
     "SimGrid ended the simulation by itself; this does not prove that the line is wrong, nor that "
-    "your kernel called abort(). If the message above names an argument or an amount of memory, "
-    "look at what the kernel asked for; otherwise run the same case on Open MPI."
+    "your kernel called abort(). Look at the arguments of this call, and run the same case on Open "
+    "MPI."
 )
 # A signal that struck no rank: the simulator copies messages itself, when both sides have come.
 WHILE_COPYING = (
@@ -208,13 +208,14 @@ def _simulator_stopped(evidence: Evidence, rank: int, what: str) -> Diagnosis | 
     where = where.removeprefix(",")
     shown = None if place is None else replace(place, label=f"rank {rank} was here at that time")
     failed = mpi_error.mpi_error(evidence)
-    message = (said["said"] or said["thrown"]).strip().rstrip(".")
+    asked = _MEMORY.search(said[0])
+    message = f": it could not allocate {asked[1]} bytes" if asked else ""
     if failed is not None:
-        sentence = f"Then the simulator (SimGrid) stopped: {message}."
+        sentence = f"Then the simulator (SimGrid) stopped{message}."
         return mpi_error.with_crash(failed, sentence, filter(None, (shown,)))
     return Diagnosis(
         CRASH,
-        f"the simulator (SimGrid) stopped while rank {rank} was{where}: {message}",
+        f"the simulator (SimGrid) stopped while rank {rank} was{where}{message}",
         pattern=SIMULATOR,
         hint=SIMULATOR_HINT,
         ranks=(rank,),

@@ -10,7 +10,7 @@ from mpilab.diagnosis import model
 from mpilab.diagnosis.deadlock import deadlock
 from mpilab.diagnosis.evidence import Evidence, conjugated
 from mpilab.diagnosis.model import DEADLOCK, TIME_OUT, Diagnosis, Place, Table
-from mpilab.runners.hang import COMPUTING, NOT_BEGUN, RankState
+from mpilab.runners.hang import BLOCKED, COMPUTING, NOT_BEGUN, RankState
 from mpilab.trace.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS, Call
 
 # How often a rank was sampled at each (file, line).
@@ -18,13 +18,16 @@ Spots = Counter[tuple[str, int]]
 
 ENDLESS, POLLING = "an endless loop", "polling in vain"
 TESTS = ("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
-AGAIN = 100  # this many consecutive calls from one place count as a loop
+AGAIN = 100  # this many consecutive calls from at most LOOP_SITES places count as a loop
+LOOP_SITES = 4
+MOVING_S = 0.5  # who entered a call more recently still made progress when time was up
 LINES = 4  # at most this many lines in which ranks were sampled are shown
 
 
 def time_out(evidence: Evidence) -> Diagnosis:
     """The Diagnosis of a run that did not finish in time."""
     computing = [state for state in evidence.states if state.state == COMPUTING]
+    computing = computing or _still_calling(evidence)
     not_begun = [state for state in evidence.states if state.state == NOT_BEGUN]
     if not computing:
         return _never_began(evidence, not_begun) if not_begun else _standstill(evidence)
@@ -45,6 +48,17 @@ def time_out(evidence: Evidence) -> Diagnosis:
         tables=tuple(filter(None, (evidence.doing(), _table(looks)))),
         notes=_since(evidence, [*computing, *not_begun]),
     )
+
+
+def _still_calling(evidence: Evidence) -> list[RankState]:
+    """The states of ranks that were in a call when time was up, but in the latest of many."""
+    return [
+        state
+        for state in evidence.states
+        if state.state == BLOCKED
+        and state.since_s < MOVING_S
+        and _calls_again(evidence, state.rank, Counter())
+    ]
 
 
 def _never_began(evidence: Evidence, states: Sequence[RankState]) -> Diagnosis:
@@ -113,23 +127,34 @@ def _was_polling(evidence: Evidence, rank: int) -> bool:
 
 
 def _calls_again(evidence: Evidence, rank: int, lines: Spots) -> bool:
-    """Whether a rank that was sampled in these `lines` repeats the same call."""
+    """Whether a rank that was sampled in these `lines`, if at all, repeats the same calls."""
     call = evidence.last_call(rank)
-    if call is None or (lines and not lines[evidence.spot(call.site)]):
+    if call is None:
         return False
     recorded = evidence.recorded(rank)
     latest = recorded.records[-AGAIN:]
-    is_same = (latest["site"] == call.site).all() and not call.flags & POLLS
-    is_loop = recorded.header["dropped"] > 0 or (bool(lines) and len(latest) == AGAIN)
-    return bool(is_same and is_loop)
+    sites = np.unique(latest["site"]).tolist()
+    is_same = len(sites) <= LOOP_SITES and not np.any(latest["flags"] & POLLS)
+    if not is_same or (lines and not any(lines[evidence.spot(site)] for site in sites)):
+        return False
+    is_inside = not call.end_ns
+    is_loop = recorded.header["dropped"] > 0 or ((lines or is_inside) and len(latest) == AGAIN)
+    return bool(is_loop)
 
 
 def _what(evidence: Evidence, ranks: Sequence[int], calling: Sequence[int]) -> str:
     """'compute', or 'call MPI_Sendrecv' if all of them do."""
-    names = {evidence.name(call) for call in map(evidence.last_call, calling) if call is not None}
-    if len(calling) == len(ranks) and len(names) == 1:
-        return f"{conjugated('call', len(ranks))} {names.pop()}"
+    loops = {tuple(sorted(_names(evidence, rank))) for rank in calling}
+    if len(calling) == len(ranks) and len(loops) == 1:
+        return f"{conjugated('call', len(ranks))} {' and '.join(loops.pop())}"
     return conjugated("compute", len(ranks))
+
+
+def _names(evidence: Evidence, rank: int) -> set[str]:
+    """The names of the latest AGAIN calls of `rank`."""
+    _, first = np.unique(evidence.recorded(rank).records["operation"][-AGAIN:], return_index=True)
+    before = max(0, len(evidence.recorded(rank).records) - AGAIN)
+    return {evidence.name(call) for call in evidence.calls(rank, before + first)}
 
 
 def _where(looks: Mapping[int, Spots]) -> str:

@@ -194,6 +194,10 @@ class Program(Run):
         """Move these files to where finished cases are kept, or remove them."""
         put_away(paths, self.keep)
 
+    def remarks(self, log: str) -> str:
+        """What of the log says why the process has ended."""
+        return tail(log)
+
     # Following
 
     def said(self) -> str:
@@ -284,7 +288,9 @@ class Program(Run):
         if harness or (case.record and never_began(states)):
             # The harness's message begins with the line from its file of cases.
             detail = (
-                harness[1].removeprefix(f"{self.line(number, case)}: ") if harness else tail(log)
+                harness[1].removeprefix(f"{self.line(number, case)}: ")
+                if harness
+                else self.remarks(log)
             )
             return self.error(number, case, detail=detail, states=states, log=log)
         trapped = trap(ranks)
@@ -293,7 +299,7 @@ class Program(Run):
             case,
             TRAP if trapped else CRASH,
             crashed=trapped or blame(ranks) or self.culprit(case, log),
-            detail=tail(log),
+            detail=self.remarks(log),
             states=states,
             log=log,
             sanitizer=self.reports(ranks),

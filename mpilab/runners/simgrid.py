@@ -55,7 +55,7 @@ from mpilab.runners.result import (
     read_ranks,
     signal_name,
 )
-from mpilab.runners.run import Groups, Program, run_in_turn
+from mpilab.runners.run import Groups, Program, run_in_turn, tail
 from mpilab.trace.recording import HEADER, NONE, RECORD, RankRecording, peek
 
 MOST_RANKS = 4096  # more would exceed the system's limit on mappings of a process, vm.max_map_count
@@ -96,6 +96,8 @@ _RETURNED = {
     25: 14,
     26: 36,
 }
+# SimGrid's messages, which are about its own objects, and its shell's about the end.
+_SIMGRIDS = re.compile(r"^(\[.*\[\w+/\w+\] .*|Segmentation fault\.?|Aborted)\n?", re.M)
 _LOGS = ("smpi_config", "xbt_cfg", "smpi_utils", "smpi_coll", "smpi_colls")
 
 
@@ -448,10 +450,18 @@ class Simulation(Program):
         missing = _MISSING.search(log)
         return f"{CANNOT_SIMULATE} {missing[1]}" if missing else ""
 
+    def remarks(self, log: str) -> str:
+        """The log without SimGrid's messages, which remain in the log."""
+        own = tail(_SIMGRIDS.sub("", log))
+        return own or f"the simulator (SimGrid) stopped: {self._end()}; its log tells more"
+
     def culprit(self, case: Case, log: str) -> tuple[int | None, str]:
         """SimGrid itself has ended, for example on a bad buffer."""
+        return None, self._end()
+
+    def _end(self) -> str:
         status = self.process.returncode
-        return None, signal_name(status - 128) if status > 128 else f"exit status {status}"
+        return signal_name(status - 128) if status > 128 else f"exit status {status}"
 
     def states(self, ranks: list[RankRecording | None]) -> tuple[RankState, ...]:
         return read_states(ranks, latest_ns(ranks))

@@ -77,7 +77,14 @@ STOPPED = {
     "asserts": "assert(size == 99); /* claims */",
     "checks": "\n#define CHECK(claim) if (!(claim)) abort()\n    CHECK(size == 99); /* checks */",
 }
-BODIES = {**ONE_RANK, **REVERSED, **LOCAL, **NULL, **STOPPED}
+LATE = {
+    # Rank 1 returns at once, and has nothing else to do: these messages come after the end.
+    "late": """
+    for (int i = 0; i < 3 && rank == 0; i++)
+        MPI_Send(&i, 1, MPI_INT, 1, TAG, comm); /* late */""",
+    "frees": "MPI_Comm_free(&comm);",
+}
+BODIES = {**ONE_RANK, **REVERSED, **LOCAL, **NULL, **STOPPED, **LATE}
 PREAMBLE = (
     '#include "mpilab.h"\n#include <assert.h>\n#include <stdlib.h>\n#include <string.h>\n'
     "#include <unistd.h>\n"
@@ -166,11 +173,26 @@ def test_what_stopped_the_simulator_is_told_without_accusing_the_line(simulated)
     found, line = simulated("much_memory"), line_of(SOURCE, "/* asks */")
     assert found.kind == CRASH and found.pattern == "the simulator stopped"
     assert found.headline == (
-        f"the simulator (SimGrid) stopped while rank 1 was in line {line}: Memory allocation of "
-        f"{1 << 60} bytes failed"
+        f"the simulator (SimGrid) stopped while rank 1 was in line {line}: it could not allocate "
+        f"{1 << 60} bytes"
     )
     assert "does not prove that the line is wrong" in found.hint
     assert [place.label for place in found.places] == ["rank 1 was here at that time"]
+
+
+def test_messages_after_another_rank_s_last_call_are_told_not_what_the_simulator_makes_of_them(
+    simulated,
+):
+    found = simulated("late")
+    assert found.kind == WRONG_RESULT
+    line = line_of(SOURCE, "/* late */")
+    assert f"3 messages that rank 0 sent to rank 1 in line {line}" in text(found)
+
+
+def test_no_words_of_the_simulator_reach_an_explanation(simulated):
+    found = simulated("frees")
+    said = " ".join((found.headline, found.hint, *found.notes))
+    assert "smpi" not in said.lower() and "CRITICAL" not in said
 
 
 @pytest.mark.parametrize(

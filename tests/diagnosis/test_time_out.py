@@ -1,7 +1,18 @@
 """A time-out is reported with the rank that computes and the lines in which it was sampled."""
 
 import pytest
-from made_up import NOW, over, poll, recv, run_of, send, sites_are_lines  # noqa: F401
+from made_up import (
+    BEGUN,
+    NOW,
+    call,
+    meet,
+    over,
+    poll,
+    recv,
+    run_of,
+    send,
+    sites_are_lines,  # noqa: F401
+)
 
 from mpilab.diagnosis import diagnose
 from mpilab.trace.matching import communicator_of
@@ -102,6 +113,26 @@ def test_a_rank_that_makes_the_same_call_again_and_again_is_told_so():
     # Met elsewhere, it only computes after so many of them.
     found = timed_out(again, [], finished=[1], samples={0: [8]})
     assert found.headline == "time-out: rank 0 computes without end in line 8"
+
+
+def test_an_endless_loop_of_collectives_is_no_deadlock_wherever_time_was_up():
+    calls = [over(meet("Comm_dup", line=3, sequence=n)) for n in range(120)]
+    latest = meet("Comm_dup", line=3, sequence=120, begin_ns=NOW - 10**6)
+    ahead = [*calls, {**latest, "sequence": 121}]
+    found = timed_out(ahead, [*calls, latest])
+    assert found.headline == "time-out: ranks 0 and 1 call MPI_Comm_dup without end"
+    assert (found.pattern, found.lines) == ("an endless loop", (3,))
+    # A rank that has been in the same call for long waits.
+    waiting = {**latest, "begin_ns": BEGUN}
+    assert timed_out([*calls, waiting], [*calls, waiting]).pattern != "an endless loop"
+
+
+def test_an_endless_loop_of_several_calls_is_told_with_them():
+    pair = [over(meet("Comm_dup", line=3)), over(call("Comm_free", 4))]
+    found = timed_out(pair * 60, [], finished=[1], samples={0: [3, 3]})
+    assert found.headline == (
+        "time-out: rank 0 calls MPI_Comm_dup and MPI_Comm_free without end in line 3"
+    )
 
 
 def test_a_loop_that_tests_requests_which_are_complete_is_told_so():

@@ -52,6 +52,7 @@ int simulated_clock(struct timespec *now);
 /* What the harness calls in place of MPI's own (simulated.mk). */
 int simulated_barrier(MPI_Comm world);
 int simulated_comm_split(MPI_Comm world, int color, int key, MPI_Comm *made);
+int simulated_finalize(void);
 /* Wait for all ranks; takes no time and no messages. */
 int simulated_meet(MPI_Comm world);
 

@@ -22,11 +22,11 @@ $(SIMULATED)/%.o: %.c
 	$(SMPICC) $(SIM_FLAGS) -c @$@.source -o $@
 
 # The harness's own MPI calls bypass the recorder, as they do where it is a separate library.
-# Ranks leave its barriers at the same moment, and wait for each other between cases.
+# Ranks leave its barriers at the same moment, and wait for each other between cases and at the end.
 $(SIMULATED)/harness.o: runtime/simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
 	ld -r -o $@.all $(filter %.o,$^)
 	nm -u $@.all | sed -n 's/.* \(MPI_[A-Z][a-z].*\)/\1 P\1/p' | \
-	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/; s/ PMPI_Type_create_resized/ simulated_type_create_resized/' \
+	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/; s/ PMPI_Finalize$$/ simulated_finalize/; s/ PMPI_Type_create_resized/ simulated_type_create_resized/' \
 	    > $@.names
 	objcopy --redefine-syms=$@.names $@.all $@
 
