@@ -68,6 +68,8 @@ class Case:
     pattern   of an alltoallv: "even", "ragged" or "sparse" (mpilab.cases.counts).
     seed      of everything in the buffers before the call.
     reversed  the communicator holds the ranks in reverse order.
+    bystanders   of a read: further ranks of MPI_COMM_WORLD, which take no part. With mpirun only:
+              on a cluster, these are its other engines.
     strict    sends that may be buffered become synchronous.
     sequence  one of SEQUENCES: the kernel is called before, each time with its own data, on this or
               another communicator. The case's own call is the last one; of the others, checksums
@@ -134,6 +136,7 @@ class Case:
     sequence: str = ""
     unused: bool = False
     latencies: int = 0
+    bystanders: int = 0
 
     def __post_init__(self) -> None:
         collective = collective_of(self.collective)
@@ -154,10 +157,16 @@ class Case:
             "aggregators",
             "openmpi",
             "latencies",
+            "bystanders",
         ):
             value = getattr(self, name)
             if value < least.get(name, 0):
                 raise InputError(f"{name}={value}: must be {least.get(name, 0)} or more")
+        if self.bystanders and not collective.reads:
+            raise InputError(
+                f"bystanders={self.bystanders} beside the collective {self.collective}: only reads "
+                'have them; write sequence="parts"'
+            )
         if self.buffer > MOST_BUFFER:
             raise InputError(
                 f"buffer={self.buffer}: MPI-IO accepts only buffers below 2 GiB; write "
@@ -230,6 +239,7 @@ class Case:
             ("fresh", False),
             ("sequence", ""),
             ("unused", False),
+            ("bystanders", 0),
         ):
             if words[name] == usual:
                 del words[name]
@@ -276,6 +286,8 @@ class Case:
             words.append("MPI_IN_PLACE")
         if self.reversed:
             words.append("ranks in reverse order")
+        if self.bystanders:
+            words.append(f"{self.bystanders} more in MPI_COMM_WORLD, not in comm")
         if self.strict:
             words.append("strict mode")
         if self.unused:

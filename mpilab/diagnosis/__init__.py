@@ -90,6 +90,7 @@ def smallest(case: Case, fails: Callable[[Case], bool], *, budget: int = 16) -> 
         ("aggregators", 0),
         ("unused", False),
         ("sequence", ""),
+        ("bystanders", 0),
     ):
         if getattr(best, name) != simple:
             best = search.least(best, name, (simple,))

@@ -115,7 +115,7 @@ GAVE_UP = (
     "arguments of this call, and at what was printed.",
 )
 # SimGrid's last message before it ends a simulation, or that of a C++ program such as SimGrid. It
-# is about the simulator's own objects, so only an amount of memory is quoted; the rest is in the log.
+# is about the simulator's own objects, so only an amount of memory is quoted; the log has the rest.
 _SIMULATOR = re.compile(r"^\[.*\[\w+/CRITICAL\] .+$|^terminate called .+$", re.MULTILINE)
 _MEMORY = re.compile(r"Memory allocation of (\d+) bytes failed")
 SIMULATOR = "the simulator stopped"

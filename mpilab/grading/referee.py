@@ -224,7 +224,7 @@ def _try(
         "most_work": CASE_MOST_WORK_S,
         "standstill": STANDSTILL_S,
     }
-    most = max(case.ranks for case in cases)
+    most = max(case.ranks + case.bystanders for case in cases)
     outcome = run_inside(
         sandbox,
         verb,

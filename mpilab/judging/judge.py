@@ -358,6 +358,7 @@ def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
         ("aggregators", 0),
         ("sequence", ""),
         ("latencies", 0),
+        ("bystanders", 0),
     ):
         if (value := getattr(case, name)) != usual:
             about[name] = value

@@ -52,6 +52,7 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     strict = false
     places = ["2x2x2 rr", "a/n1*2 b/n2"]    # instead of ranks: where they pretend to be, in the
                                         # notation of mpilab/hosts/orders.py
+    parts = ["3 of 5"]                  # a read's communicator in a larger MPI_COMM_WORLD
     simulated_ranks = [17, 64]          # ranks and places that are only simulated, and all slots
     simulated_places = ["4x4x8 rr"]     # of a platform, in the notation of
     platforms = ["groups-4x4x8 rr"]     # mpilab/hosts/platforms.py
@@ -164,7 +165,7 @@ VARIED: dict[str, tuple[str, list[Any]]] = {
     "aggregators": ("aggregators", [0]),
 }
 # How many ranks, and where: run on Open MPI and simulated, or only simulated.
-REAL = ("ranks", "places")
+REAL = ("ranks", "places", "parts")
 SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
 
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
@@ -302,7 +303,7 @@ def real_jobs(entry: Table) -> list[Job]:
         raise InputError("'ranks' beside places, which already give the number; remove it")
     if not any(key in entry for key in (*REAL, *SIMULATED, "battery")):
         raise KeyError("ranks")
-    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
+    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places"), *_of_parts(entry)]
 
 
 def simulated_jobs(entry: Table) -> list[Job]:
@@ -323,6 +324,17 @@ def _of_ranks(entry: Table, key: str) -> list[Job]:
 def _of_places(entry: Table, key: str) -> list[Job]:
     check_list(key, entry.get(key, []), "")
     return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
+
+
+def _of_parts(entry: Table) -> list[Job]:
+    check_list("parts", entry.get("parts", []), "")
+    jobs: list[Job] = []
+    for text in entry.get("parts", []):
+        ranks, _, all_ranks = text.partition(" of ")
+        if not (ranks.isdecimal() and all_ranks.isdecimal() and int(ranks) < int(all_ranks)):
+            raise InputError(f"parts: {text!r} is no part of all ranks; write e.g. '3 of 5'")
+        jobs.append((int(ranks), {"bystanders": int(all_ranks) - int(ranks)}))
+    return jobs
 
 
 def check_list(key: str, given: object, like: object) -> None:

@@ -81,17 +81,22 @@ def run_cases(
              processes, reach no files in this folder except their own, and get no seeds.
     """
     check_real(cases)
-    order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
-    batches = [list(numbers) for _, numbers in groupby(order, key=lambda i: cases[i].ranks)]
+
+    def started(number: int) -> tuple[int, int]:
+        """(ranks of MPI_COMM_WORLD, bystanders among them) of a case."""
+        return cases[number].ranks + cases[number].bystanders, cases[number].bystanders
+
+    order = sorted(range(len(cases)), key=started)
+    batches = [list(numbers) for _, numbers in groupby(order, key=started)]
     hosts = slurm.wished() if hosts is None else hosts
     order_of_hosts: Sequence[str] = ()
     if hosts is not None and cases:
-        order_of_hosts = _names(hosts, names, max(case.ranks for case in cases))
+        order_of_hosts = _names(hosts, names, max(map(started, range(len(cases))))[0])
     folder = None if hosts is None else hosts.directory  # visible on the hosts, too
     with tempfile.TemporaryDirectory(prefix="mpilab-run-", dir=folder) as scratch:
 
         def start(left: dict[int, Case]) -> Mpirun:
-            ranks = next(iter(left.values())).ranks
+            ranks, _ = started(next(iter(left)))
             where = ThisMachine(ranks) if hosts is None else placed(hosts, order_of_hosts[:ranks])
             return Mpirun(
                 library,

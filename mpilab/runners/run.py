@@ -75,7 +75,7 @@ class Run:
 
     def result(self, number: int, case: Case, outcome: str, **more: Any) -> Result:
         """A Result with all files that the case left behind, whatever the outcome."""
-        places = tuple(self.places(case))
+        places = tuple(self.places(case))[: case.ranks]
         return gather(
             self.directory,
             number,

@@ -293,6 +293,19 @@ def test_a_read_is_of_matrices_and_says_nothing_of_counts(rubric):
     assert {case.buffer for case in cases} == {0, 64}
 
 
+def test_a_read_can_be_tried_on_a_part_of_all_ranks(rubric):
+    text = KERNEL_EXERCISE.replace('"allgather"', '"read"')
+    text = text.replace("counts = [1, 7]", 'matrices = ["3x5"]\nparts = ["4 of 6"]')
+    cases = rubric(text).exercise("x").items[0].cases
+    assert (4, 2) in {(case.ranks, case.bystanders) for case in cases}
+    with pytest.raises(InputError, match="'6 of 4' is no part of all ranks; write e.g. '3 of 5'"):
+        rubric(text.replace("4 of 6", "6 of 4"))
+    with pytest.raises(
+        InputError, match='bystanders=2 beside the collective allgather.*write sequence="parts"'
+    ):
+        rubric(KERNEL_EXERCISE + 'parts = ["4 of 6"]\n')
+
+
 def test_all_quantities_can_be_counted_exactly_or_bounded_from_above(rubric):
     extra = 'busiest_messages = "1"\nmost_busiest_bytes = "m"\nmost_rounds = "P"\n'
     item = rubric(KERNEL_EXERCISE + extra).exercise("x").items[0]

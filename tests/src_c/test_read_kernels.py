@@ -43,7 +43,7 @@ METHODS = {
 
 def cases(ranks):
     """Each reader on several distributions, each with a different buffer and aggregators; with 6
-    ranks on all of them, otherwise on every second one."""
+    ranks on all of them, otherwise on every second one. With 3 ranks, MPI_COMM_WORLD has 5."""
     rows, columns = squarest(ranks)
     matrices = [
         f"13x11 on {rows}x{columns}",
@@ -65,6 +65,7 @@ def cases(ranks):
             aggregators=aggregators,
             function=f"read_{reader}",
             reversed=matrix.startswith("17"),
+            bystanders=2 if ranks == 3 else 0,
         )
         for number, (matrix, (buffer, aggregators)) in enumerate(zip(matrices, tuned, strict=True))
         if ranks == 6 or number % 2 == RANKS.index(ranks) % 2

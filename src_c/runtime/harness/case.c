@@ -54,6 +54,7 @@ static const struct number_key number_keys[] = {
     INT_KEY("rules", rules),
     INT_KEY("in_place", in_place),
     INT_KEY("reversed", reversed),
+    INT_KEY("bystanders", bystanders),
     INT_KEY("strict", strict),
     INT_KEY("unused", unused),
     INT_KEY("record", record),

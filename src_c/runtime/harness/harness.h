@@ -34,17 +34,18 @@ struct mpilab_case {
     int han;     /* may Open MPI use its hierarchical collectives? See han.c */
     int rules;   /* may it choose by a rules file? Only with openmpi, see openmpi.c */
     int in_place;
-    uint64_t seed; /* of the buffers' contents */
-    int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
-    int strict;    /* MPI_Send becomes MPI_Ssend */
-    int unused;    /* arguments that MPI ignores on a rank have no valid value there */
-    int record;    /* write a recording */
-    int dump;      /* write the buffers */
-    int fresh;     /* new data before each call, and a checksum of what each call leaves */
-    int snapshots; /* write the content of the receive buffer after each MPI call */
-    int monitor;   /* count the messages of one call below MPI: see monitoring.c */
-    int requests;  /* record the requests to the file below MPI: see access.h */
-    int cold;      /* before each call, evict the file from the page cache: see access.h */
+    uint64_t seed;  /* of the buffers' contents */
+    int reversed;   /* call the kernel on a communicator with the ranks in reverse order */
+    int bystanders; /* the last ranks of MPI_COMM_WORLD, which take no part: see main.c */
+    int strict;     /* MPI_Send becomes MPI_Ssend */
+    int unused;     /* arguments that MPI ignores on a rank have no valid value there */
+    int record;     /* write a recording */
+    int dump;       /* write the buffers */
+    int fresh;      /* new data before each call, and a checksum of what each call leaves */
+    int snapshots;  /* write the content of the receive buffer after each MPI call */
+    int monitor;    /* count the messages of one call below MPI: see monitoring.c */
+    int requests;   /* record the requests to the file below MPI: see access.h */
+    int cold;       /* before each call, evict the file from the page cache: see access.h */
     long warmup, repetitions;
     /* The places that ranks pretend to be in, in rank order: "n1@left*2,n2@left,..."; "" for the
      * real ones. */

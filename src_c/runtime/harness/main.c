@@ -26,6 +26,26 @@ static size_t read_line(int file, off_t at, char line[static CASE_BYTES])
     return taken;
 }
 
+/* Run the case on all ranks but the last ones, its bystanders: a kernel that takes the number of ranks
+ * from MPI_COMM_WORLD finds too many. They meet the others at the next case, on a communicator that no
+ * kernel can reach. */
+static int run_beside_bystanders(struct mpilab_case *order, char **argv)
+{
+    static MPI_Comm all = MPI_COMM_NULL;
+    if (all == MPI_COMM_NULL)
+        MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    int rank, size;
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    MPI_Comm taking_part;
+    MPI_Comm_split(all, rank < size - order->bystanders ? 0 : MPI_UNDEFINED, rank, &taking_part);
+    if (taking_part == MPI_COMM_NULL)
+        return 0;
+    const int failed = run_ordered_case(taking_part, order, argv[1], argv[2], argv[4]);
+    MPI_Comm_free(&taking_part);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 5) {
@@ -61,7 +81,9 @@ int main(int argc, char **argv)
         failed = parse_case(line, &order);
         forget(line, sizeof line);
         if (!failed)
-            failed = run_ordered_case(MPI_COMM_WORLD, &order, argv[1], argv[2], argv[4]);
+            failed = order.bystanders > 0
+                         ? run_beside_bystanders(&order, argv)
+                         : run_ordered_case(MPI_COMM_WORLD, &order, argv[1], argv[2], argv[4]);
         if (failed) {
             read_line(cases, at, line);
             fprintf(stderr, "mpilab-harness: %s: %s\n", line, mpilab_harness_error());
