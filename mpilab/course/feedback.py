@@ -474,7 +474,7 @@ def _commit(clone: Path, branch: str, files: Mapping[str, str], message: str) ->
 
         def git(*words: str, data: str = "", may_fail: bool = False) -> str:
             ran = subprocess.run(
-                [*_GIT, f"--git-dir={clone / '.git'}", *words],
+                [*_GIT, f"--git-dir={clone.absolute() / '.git'}", *words],
                 input=data.encode(),
                 capture_output=True,
                 env=env,

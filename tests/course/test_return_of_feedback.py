@@ -6,6 +6,7 @@ import html
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import zipfile
@@ -35,14 +36,19 @@ def run(*words, code=0):
 
 
 def graded(source, base, *collected, unread=(), late=()):
-    """Collect `source` and grade it as `mpilab grade` would; the output folder.
+    """Collect `source` and grade it like `judged`; the output folder."""
+    collect_code = 1 if "--expect-rest" in collected else 0
+    more = [word for word in collected if word != "--expect-rest"]
+    run("collect", source, base / "class", "--lab", LAB, *more, code=collect_code)
+    return judged(base, unread=unread, late=late)
+
+
+def judged(base, *, unread=(), late=()):
+    """Grade the folder `class` in `base` as `mpilab grade` would; the output folder.
 
     All texts get 8 and 7 points, except those of `unread`; `late` are two days late.
     """
     out, classroom = base / "out", base / "class"
-    collect_code = 1 if "--expect-rest" in collected else 0
-    more = [word for word in collected if word != "--expect-rest"]
-    run("collect", source, classroom, "--lab", LAB, *more, code=collect_code)
     students = [each.student for each in find_submissions(classroom, LAB)]
     for student in students:
         wrong = "fail" if student in late else "pass"
@@ -370,6 +376,68 @@ def test_without_a_table_everybody_gets_a_folder(tmp_path, capsys):
     results = json.loads((out / "gradescope" / "anna" / "results.json").read_text("utf-8"))
     assert results["score"] == 20 and len(results["tests"]) == 4
     assert not (out / "gradescope" / "ben").exists()
+
+
+CANVAS_GRADEBOOK = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Lab 2 (22)
+    Points Possible,,,,,25
+"An, Na",501,007,anna,A,
+"""
+
+
+def downloads():
+    """What each platform would offer, with one student, in the current folder."""
+    put(Path(), f"class/anna/{LAB}.ipynb", f"course/submitted/anna/{LAB}/{LAB}.ipynb")
+    zips = {
+        "moodle.zip": f"anna_101_assignsubmission_file/{LAB}.ipynb",
+        "canvas.zip": f"anna_501_70001_{LAB}.ipynb",
+    }
+    for name, path in zips.items():
+        with zipfile.ZipFile(name, "w") as archive:
+            archive.writestr(path, NOTEBOOK)
+    Path("gradebook.csv").write_text(CANVAS_GRADEBOOK)
+    clone = Path("mpi-lab-submissions", "mpi-lab-anna")
+    put(clone, f"{LAB}.ipynb")
+    git(clone, "init", "-q", "-b", "main")
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "done")
+
+
+REPORTING = Path(__file__).resolve().parents[2] / "docs" / "reporting.md"
+ROUND_TRIPS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in REPORTING.read_text("utf-8").partition("## Collect")[0].splitlines()[2:]
+    if line.startswith("| ") and "`" in line
+]
+
+
+@pytest.mark.parametrize(("platform", "before", "after", "files"), ROUND_TRIPS)
+def test_each_round_trip_of_the_docs_is_made_by_its_commands(
+    platform, before, after, files, tmp_path, monkeypatch, capsys, require_tool
+):
+    require_tool("git")
+    monkeypatch.chdir(tmp_path)
+    downloads()
+    words = [shlex.split(command) for command in re.findall(r"`mpilab ([^`]*)`", before)]
+    if words:
+        shutil.rmtree("class")
+    for command in words:
+        run(*command)
+    judged(tmp_path)
+    for command in re.findall(r"`mpilab ([^`]*)`", after):
+        if "--to nbgrader" not in command:  # tests/course/test_export.py needs nbgrader for that
+            run(*shlex.split(command))
+    for name in re.findall(r"`([^`]*)`", files):
+        if name.startswith("feedback-"):
+            clone = tmp_path / "mpi-lab-submissions" / "mpi-lab-anna"
+            assert whose(git(clone, "show", f"{name}:feedback/{LAB}.html")) == "anna"
+        elif not name.endswith("gradebook.db"):
+            assert Path(name).stat().st_size > 0, name
+
+
+def test_every_platform_has_a_round_trip():
+    known = [row[0].lower().replace(" ", "-") for row in ROUND_TRIPS]
+    assert sorted([*known[:-1], "folders"]) == sorted(PLATFORMS)
 
 
 def test_the_command_offers_what_there_is():
