@@ -5,7 +5,11 @@ program makes random sequences of these calls, each from a seed, in a build of s
 with AddressSanitizer and UndefinedBehaviorSanitizer (src_c/runtime/jail/fuzz.c), on 1 to 3 ranks.
 A finding is a signal, a report of a sanitizer, or a call that does not return although MPI does not
 wait. What it prints reproduces it: the seed, and the calls that remain when all others are left
-out. Trapped calls are left out first: in a kernel, nothing follows a trap.
+out.
+
+In a kernel, nothing follows a trap. So a sequence is made again without the calls that trapped,
+until none of its calls traps: whatever happens then can happen in a kernel. Calls that wait forever
+are left out in the same way.
 """
 
 import argparse
@@ -19,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +44,13 @@ QUIET = {
 CALLS = 400
 PROGRAM = jail.FOLDER / "fuzz"
 _REPORT = re.compile(r"(ERROR: AddressSanitizer: (?!memcpy-param-overlap).*|.*: runtime error: .*)")
-_CALL = re.compile(r"^(\d+) (MPI_\w+)\(.*\)(.*)$")
+_FAULT_AT_NULL = re.compile(r"ERROR: AddressSanitizer: SEGV on unknown address 0x0*[0-9a-f]{1,3} ")
+_FAULT_TRAPS = "# a fault at NULL is a trap here"
+_CALL = re.compile(r"^(\d+) ((?:MPI|mpilab)_\w+)\([^()]*\)(.*)$")
+NESTED = 1 << 20  # the first index of a call that a callback makes: as in fuzz.c
+# How often a sequence is made at most, and how many of these runs may end in a call that waits
+# forever: each takes seconds.
+MOST_RUNS, MOST_BLOCKED = 30, 3
 
 # --- the calls: what each parameter is, in two letters (fuzz.c: argument, buffer)
 
@@ -77,6 +87,10 @@ BY_HAND = {
     "MPI_Buffer_detach": "u. u.",
     "MPI_Info_set": "hI x. x.",
     "MPI_Info_get": "hI x. i. uc u.",
+    "mpilab_memory_freed": "u.",
+    "mpilab_memory_made": "u. ne",
+    "mpilab_place": "u.",
+    "mpilab_statics": "u. u.",
     "MPI_File_set_view": "hF lp hD eD xn hI",
     "MPI_File_get_view": "hF u. oD oD uc",
 }
@@ -152,22 +166,18 @@ def roles() -> dict[str, str]:
     return found
 
 
-def _offered() -> dict[str, str]:
-    return {name: kind for name, kind in jail.offered().items() if name.startswith("MPI_")}
-
-
 def table() -> str:
     """The calls as fuzz.c includes them."""
     lines, known = [], roles()
-    for name, kind in sorted(_offered().items()):
-        short, takes = name.removeprefix("MPI_"), kind.partition(">")[0]
+    for name, kind in sorted(jail.offered().items()):
+        short, (takes, _, gives) = name.removeprefix("MPI_"), kind.partition(">")
         if 2 * len(takes) != len(known[name]):
             raise ValueError(f"{name}: {known[name]!r} for {takes!r}")
         blocks = next((word for word, names in _BLOCKS.items() if short in names.split()), "NEVER")
         weight = next((n for pattern, n in _WEIGHTS.items() if re.match(pattern, short)), 3)
         given = [f"({'u64' if letter == 'l' else 'u32'})a[{at}]" for at, letter in enumerate(takes)]
         row = [name, f'"{known[name]}"', blocks, str(weight), *given]
-        lines.append(f"FUZZED({', '.join(row)})")
+        lines.append(f"{'FUZZED' if gives else 'FUZZED_VOID'}({', '.join(row)})")
     return "\n".join(lines) + "\n"
 
 
@@ -187,17 +197,43 @@ class Sequence:
 @dataclass(frozen=True)
 class Run:
     """How a run ended: `why` is what was found, or ""; `log` are the calls of the rank that ended
-    first."""
+    first, `logs` those of all ranks."""
 
     why: str
     ending: str
     log: str
     error: str
+    logs: tuple[str, ...]
 
     def calls(self) -> list[tuple[int, str, bool]]:
-        """(index, name, whether it trapped) of each call that was made."""
-        found = map(_CALL.match, self.log.splitlines())
-        return [(int(m[1]), m[2], m[3].startswith(" !")) for m in found if m]
+        """(index, name, whether it trapped) of each call that was made, on `log`'s rank."""
+        return [(index, name, end.startswith(" !")) for index, name, end in _calls(self.log)]
+
+    def trapped(self) -> frozenset[int]:
+        """The calls that trapped on any rank, those that callbacks made included."""
+        return self._ended(lambda end: end.startswith(" !"))
+
+    def unfinished(self) -> frozenset[int]:
+        """The calls during which the ranks ended."""
+        return self._ended(lambda end: not end or end.startswith("# no return"))
+
+    def _ended(self, how: Callable[[str], bool]) -> frozenset[int]:
+        made = (call for log in self.logs for call in _calls(log))
+        return frozenset(index for index, _, end in made if how(end))
+
+
+def _calls(log: str) -> list[tuple[int, str, str]]:
+    """(index, name, how it ended) of each call in a log, without those that callbacks made."""
+    made: list[tuple[int, str, str]] = []
+    for line in log.splitlines():
+        found = _CALL.match(line)
+        if found is not None and int(found[1]) < NESTED:
+            made.append((int(found[1]), found[2], found[3]))
+        elif made and not made[-1][2]:  # a callback has made calls
+            end = found[3] if found is not None else line
+            if found is None and line.startswith(" =") or end.startswith(" !"):
+                made[-1] = (*made[-1][:2], end)
+    return made
 
 
 def build_program() -> Path:
@@ -261,11 +297,13 @@ def run(sequence: Sequence, folder: Path) -> Run:
 
 def _judged(code: int, error: str, logs: list[str]) -> Run:
     # A fault that jail_fault knows is a trap.
-    found = None if "fault at NULL: trap" in "".join(logs) else _REPORT.search(error)
+    is_trap = any(_FAULT_TRAPS in log for log in logs)
+    reports = _REPORT.finditer(error)
+    found = next((r for r in reports if not (is_trap and _FAULT_AT_NULL.match(r[0]))), None)
     if found is not None:
         at = re.search(r"#\d+ \S+ in (.*)", error[found.start() :])
         why = f"{found[1].strip()} {at[1] if at else ''}"
-    elif code == STALLED or f"exit code: {STALLED}" in error:
+    elif code == STALLED or re.search(rf"Exit code: +{STALLED}\b", error):
         why = "a call does not return"
     elif code < 0 or "exited on signal" in error:
         why = f"signal {-code}" if code < 0 else "signal"
@@ -279,10 +317,36 @@ def _judged(code: int, error: str, logs: list[str]) -> Run:
             if _CALL.match(one.rstrip("\n").rsplit("\n", 1)[-1]) is not None:
                 log = one
                 break
+    # mpirun misses MPI_Finalize, which no kernel calls.
+    if code == 1 and "Exit code:" not in error and all(log.endswith("end\n") for log in logs):
+        code = 0
     name = {0: "end", BLOCKED: "blocked", ENDED_INSIDE: "a trap that nothing follows"}
     return Run(
-        re.sub(r"0x[0-9a-f]+|pid \d+|==\d+==", "", why), name.get(code, str(code)), log, error
+        re.sub(r"0x[0-9a-f]+|pid \d+|==\d+==", "", why),
+        name.get(code, str(code)),
+        log,
+        error,
+        tuple(logs),
     )
+
+
+def run_past_traps(sequence: Sequence, folder: Path) -> Iterator[tuple[Sequence, Run]]:
+    """Make the calls of a sequence, and again without those that trapped, until none does.
+
+    Yields each run, with the sequence that was made. The last one has no trap, unless something was
+    found in it, or MOST_RUNS were not enough.
+    """
+    blocked = 0
+    for _ in range(MOST_RUNS):
+        ended = run(sequence, folder)
+        yield sequence, ended
+        left_out = ended.trapped()
+        if not ended.why and not left_out and ended.ending != "end":
+            left_out, blocked = ended.unfinished(), blocked + 1
+        if not left_out or blocked > MOST_BLOCKED:
+            return
+        skipped = sequence.skipped | left_out
+        sequence = Sequence(sequence.seed, sequence.ranks, sequence.calls, skipped)
 
 
 # --- a finding
@@ -298,7 +362,7 @@ def minimized(
 ) -> tuple[Sequence, Run]:
     """The sequence without the calls that the finding does not need (delta debugging)."""
     best, found = sequence, first
-    trapped = frozenset(index for index, _, is_trap in first.calls() if is_trap)
+    trapped = first.trapped()
     made = {index for index, _, _ in first.calls()}
     never = frozenset(set(range(sequence.calls)) - made)
 
@@ -330,7 +394,7 @@ def minimized(
 
 def is_real(found: Run) -> bool:
     """False if a trapped call precedes what was found: a kernel would have ended there."""
-    return not any(trapped for _, _, trapped in found.calls())
+    return not found.trapped()
 
 
 def _as_ranges(numbers: Collection[int]) -> str:
@@ -399,10 +463,10 @@ def main() -> int:
     endings: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     known: set[str] = set()
-    sequences = 0
+    sequences = runs = trapped = 0
 
-    def one(sequence: Sequence) -> tuple[Sequence, Run]:
-        return sequence, run(sequence, folder)
+    def one(sequence: Sequence) -> list[tuple[Sequence, Run]]:
+        return list(run_past_traps(sequence, folder))
 
     try:
         with ThreadPoolExecutor(options.jobs) as pool:
@@ -411,28 +475,28 @@ def main() -> int:
                 batch = [s for _, s in zip(range(4 * options.jobs), waiting, strict=False)]
                 if not batch:
                     break
-                for sequence, ended in pool.map(one, batch):
-                    sequences += 1
+                for made in pool.map(one, batch):
+                    sequences, runs = sequences + 1, runs + len(made)
+                    sequence, ended = made[-1]
                     endings[f"{ended.ending}, {sequence.ranks} ranks"] += 1
-                    for _, name, trapped in ended.calls():
-                        calls[f"{name} trapped" if trapped else name] += 1
-                    if not ended.why or key_of(ended.why) in known:
-                        continue
-                    print(f"found with seed {sequence.seed}: {ended.why}", flush=True)
-                    least, found = minimized(
-                        sequence, ended, folder, time.monotonic() + options.minimize
-                    )
-                    print(report(least, found), flush=True)
-                    if is_real(found):
-                        known.add(key_of(ended.why))
+                    calls.update(name for _, name, is_trap in ended.calls() if not is_trap)
+                    trapped += sum(len(one.trapped()) for _, one in made)
+                    for sequence, ended in made:
+                        if not ended.why or key_of(ended.why) in known:
+                            continue
+                        print(f"found with seed {sequence.seed}: {ended.why}", flush=True)
+                        least, found = minimized(
+                            sequence, ended, folder, time.monotonic() + options.minimize
+                        )
+                        print(report(least, found), flush=True)
+                        if is_real(found):
+                            known.add(key_of(ended.why))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    made = sum(n for name, n in calls.items() if " " not in name)
-    trapped = sum(n for name, n in calls.items() if " " in name)
-    unused = [name for name in _offered() if not calls[name]]
+    unused = [name for name in jail.offered() if not calls[name]]
     print(
-        f"{sequences} sequences in {time.monotonic() - began:.0f} s: {made} calls, "
-        f"{trapped} trapped, {len(known)} findings"
+        f"{sequences} sequences in {time.monotonic() - began:.0f} s, made {runs} times: "
+        f"{calls.total()} calls that no trap precedes, {trapped} trapped, {len(known)} findings"
     )
     print("  " + "; ".join(f"{name}: {count}" for name, count in sorted(endings.items())))
     if unused and options.seed is None:
