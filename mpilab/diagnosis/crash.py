@@ -108,6 +108,12 @@ ABORTED_BELOW = (
     "The line itself does not call abort(): a function or macro in it has, for example one of MPI "
     "or of the C library. Look at its arguments, and at what was printed.",
 )
+# Neither the line nor an MPI call is known.
+ABORTED_SOMEWHERE = (
+    "the program was ended with abort()",
+    "The kernel calls abort(), or something that it calls does: malloc and free do if the heap is "
+    "corrupted, for example by a write outside a block. %%kernel --sanitize finds such writes.",
+)
 # abort() was called, but by MPI itself: the rank was in one of its calls.
 GAVE_UP = (
     "MPI itself gave up in this call",
@@ -227,7 +233,9 @@ def _simulator_stopped(evidence: Evidence, rank: int, what: str) -> Diagnosis | 
 def _aborted(evidence: Evidence, rank: int) -> tuple[str, str]:
     """(what happened, what to do) after an abort() outside of the recorded MPI calls."""
     place, _ = _place(evidence, rank)
-    if place is None or not place.text or _CALLS_ABORT.search(place.text):
+    if place is None:
+        return ABORTED_SOMEWHERE
+    if not place.text or _CALLS_ABORT.search(place.text):
         return ABORTED
     return ABORTED_BELOW
 

@@ -77,6 +77,19 @@ STOPPED = {
     "asserts": "assert(size == 99); /* claims */",
     "checks": "\n#define CHECK(claim) if (!(claim)) abort()\n    CHECK(size == 99); /* checks */",
 }
+PART = {
+    "too_long": """
+    MPI_Comm part;
+    MPI_Comm_split(comm, 0, 0, &part);
+    int err = MPI_SUCCESS;
+    if (rank == 0)
+        MPI_Send((int[2]){0}, 2, MPI_INT, 1, TAG, part);
+    else
+        err = MPI_Recv((int[2]){0}, 1, MPI_INT, 0, TAG, part, MPI_STATUS_IGNORE); /* cuts */
+    MPI_Comm_free(&part);
+    if (err != MPI_SUCCESS)
+        return err;""",
+}
 LATE = {
     # Rank 1 returns at once, and has nothing else to do: these messages come after the end.
     "late": """
@@ -84,7 +97,7 @@ LATE = {
         MPI_Send(&i, 1, MPI_INT, 1, TAG, comm); /* late */""",
     "frees": "MPI_Comm_free(&comm);",
 }
-BODIES = {**ONE_RANK, **REVERSED, **LOCAL, **NULL, **STOPPED, **LATE}
+BODIES = {**PART, **ONE_RANK, **REVERSED, **LOCAL, **NULL, **STOPPED, **LATE}
 PREAMBLE = (
     '#include "mpilab.h"\n#include <assert.h>\n#include <stdlib.h>\n#include <string.h>\n'
     "#include <unistd.h>\n"
@@ -193,6 +206,14 @@ def test_no_words_of_the_simulator_reach_an_explanation(simulated):
     found = simulated("frees")
     said = " ".join((found.headline, found.hint, *found.notes))
     assert "smpi" not in said.lower() and "CRITICAL" not in said
+
+
+def test_an_error_on_a_communicator_of_the_kernel_is_told_as_mpi_error(library, simulated):
+    line = line_of(SOURCE, "/* cuts */")
+    for found in (diagnose(run(library, "too_long")), simulated("too_long")):
+        assert found.kind == MPI_ERROR
+        assert f"MPI_Recv returned MPI_ERR_TRUNCATE in line {line}" in found.headline
+        assert found.pattern == "message truncated"
 
 
 @pytest.mark.parametrize(

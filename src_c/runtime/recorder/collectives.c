@@ -115,8 +115,10 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
 
 /* A new communicator gets its number when it is made: all ranks make communicators in the same
  * order, but may use them in another. */
-static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err)
+static int end_birth(struct mpilab_record *record, MPI_Comm comm, const MPI_Comm *born, int err)
 {
+    if (err == MPI_SUCCESS && *born != MPI_COMM_NULL)
+        recorder_errors_inherit(comm, *born);
     if (err == MPI_SUCCESS && recorder_is_on() && *born != MPI_COMM_NULL)
         communicator_born(*born, record);
     return record_end_blocking(record, err);
@@ -127,7 +129,7 @@ static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err
     {                                                                                \
         struct mpilab_record *record =                                               \
             begin(MPILAB_##name, 0, comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE); \
-        return end_birth(record, born, PMPI_##name(comm, UNWRAP values born));       \
+        return end_birth(record, comm, born, PMPI_##name(comm, UNWRAP values born)); \
     }
 
 BIRTH(Comm_dup, (), ())
@@ -140,15 +142,15 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int order, MPI_Info info, MPI_C
         begin(MPILAB_Comm_split_type, 0, comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
     const int has_part = type == MPI_COMM_TYPE_SHARED;
     if ((has_part || type == MPI_UNDEFINED) && place_is_pretended())
-        return end_birth(record, born, place_split_by_node(comm, has_part, order, born));
-    return end_birth(record, born, PMPI_Comm_split_type(comm, type, order, info, born));
+        return end_birth(record, comm, born, place_split_by_node(comm, has_part, order, born));
+    return end_birth(record, comm, born, PMPI_Comm_split_type(comm, type, order, info, born));
 }
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *born)
 {
     /* Only the members of the group make this call: it is not a collective on `comm`. */
     struct mpilab_record *record = record_begin(MPILAB_Comm_create_group, 0, comm, CALL_SITE);
-    return end_birth(record, born, PMPI_Comm_create_group(comm, group, tag, born));
+    return end_birth(record, comm, born, PMPI_Comm_create_group(comm, group, tag, born));
 }
 
 /* Freeing, in both of its forms. */

@@ -117,6 +117,19 @@ static void unwatch(struct watched *entry)
     *entry = watched[--watched_count];
 }
 
+void recorder_errors_inherit(MPI_Comm comm, MPI_Comm born)
+{
+#ifndef OPEN_MPI
+    MPI_Errhandler handler;
+    if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+        return;
+    PMPI_Comm_set_errhandler(born, handler);
+    PMPI_Errhandler_free(&handler);
+#else
+    (void)comm, (void)born;
+#endif
+}
+
 int recorder_errors_open(MPI_Comm base)
 {
     watched_count = 0;

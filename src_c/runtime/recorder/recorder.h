@@ -60,6 +60,9 @@ uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee);
 /* --- errors.c: what MPI calls return */
 int recorder_error_class(int error);
 int recorder_errors_open(MPI_Comm base);
+/* A communicator of the kernel returns errors like the one that it was made from: SMPI does not see
+ * to that. */
+void recorder_errors_inherit(MPI_Comm comm, MPI_Comm born);
 void recorder_errors_leave_base(void);
 void recorder_errors_close(void);
 /* Record that a call without a record has failed. Open MPI does it by an error handler; SMPI calls
