@@ -31,7 +31,9 @@
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else still works.
+# Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
+# `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
+# instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 #
 # **Predict** marks a question. Write what you expect between the quotes of the next
 # `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside

@@ -34,7 +34,9 @@
 #   it, the lab shows our results.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else still works.
+# Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
+# `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
+# instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]

@@ -26,7 +26,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from mpilab.errors import InputError
-from mpilab.judging.rubric import public_checks
+from mpilab.judging.rubric import public_checks, worth
 from mpilab.util.files import atomic_write
 
 _LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
@@ -86,10 +86,44 @@ def release(source: str | Path) -> NotebookNode:
             _check_stub(text, f"{source}:{where[0] if where else _mention(source, name)}", name)
         texts[text] += 1
         released.append(_cell(cell, text, name, f"{texts[text]} of\n{text}"))
+    _name_items(released, source)
     return nbformat.v4.new_notebook(
         cells=released,
         metadata={"kernelspec": dict(KERNELSPEC), "language_info": {"name": "python"}},
     )
+
+
+# The heading of the table above an answer.
+ITEMS = "What the points are given for"
+
+
+def _name_items(cells: list[NotebookNode], source: Path) -> None:
+    """Add a table of the rubric's items to the last text cell before each answer of a lab."""
+    path = source.absolute().parent / ".." / ".." / "grading" / source.stem / "rubric.toml"
+    if not path.is_file():
+        return
+    items = worth(path)
+    above: NotebookNode | None = None
+    for cell in cells:
+        name = answer_id(cell)
+        if name is None and cell.cell_type == "markdown":
+            above = cell
+        if name in items and above is not None:
+            of = f" (`{name}`)" if ITEMS in above.source else ""
+            rows = [
+                f"| {points:g} | {_in_table(title)}{_only(functions)} |"
+                for title, points, functions in items[name]
+            ]
+            above.source += "\n\n" + "\n".join([f"| points | {ITEMS}{of} |", "|--:|---|", *rows])
+
+
+def _in_table(title: str) -> str:
+    """A title as Markdown in a cell of a table."""
+    return re.sub(r"([*|$<])", r"\\\1", title)
+
+
+def _only(functions: tuple[str, ...]) -> str:
+    return f" (only {', '.join(f'`{each}`' for each in functions)})" if functions else ""
 
 
 def trusted(source: str | Path) -> NotebookNode:

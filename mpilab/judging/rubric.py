@@ -5,6 +5,8 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
 
     lab = "02-allgather"
     title = "Allgather"
+    solutions = false                   # lab.solution never shows this lab's; or a date, such as
+                                        # 2027-02-01, from which it does; default: true
     leave_out = ["bcast/auto.c"]        # rubric only: files below src_c that are not handed out,
                                         # besides the references: they need one, or reveal too much
 
@@ -23,6 +25,9 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     battery_on = "nodes"                # the cases of the battery pretend to be on several nodes
                                         # (battery.places_on_nodes); default: on one
     narrow = { unused = "why this facet of the battery does not apply" }
+
+    hints = ["…", "…", "…"]             # lab.hint shows them one by one: the idea, the structure,
+                                        # the steps in words; never code
 
     [[exercise.item]]
     id = "any-size"
@@ -126,6 +131,7 @@ import runpy
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import date, datetime
 from functools import cache
 from itertools import cycle, product
 from pathlib import Path
@@ -212,10 +218,10 @@ _KERNEL_KEYS = {
     "battery_on",
     "narrow",
 }
-_EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
+_EXERCISE_KEYS = {"id", "title", "kind", "variant", "hints", *_KERNEL_KEYS}
 _PUBLIC = "public"
 # What a public check takes from its exercise and its item: neither cases nor what is counted.
-_PUBLIC_OF_EXERCISE = ("id", "title", "kind", "collective", "function", "allowed")
+_PUBLIC_OF_EXERCISE = ("id", "title", "kind", "collective", "function", "allowed", "hints")
 _PUBLIC_OF_ITEM = ("title", "strict", "expected", "complaint", "than", "faster")
 # What a Python answer is compared with.
 _JUDGED_BY = ("expected", "complaint", "values")
@@ -412,6 +418,7 @@ class Exercise:
               and the same number of points. The exercise itself then has no function, and one item
               that stands for those of the chosen variant.
     narrow    facets of the battery that no item has, with the reason: ((facet, reason), …).
+    hints     what lab.hint shows, one after the other.
     """
 
     id: str
@@ -424,6 +431,7 @@ class Exercise:
     reference: str = ""
     variants: "tuple[Exercise, ...]" = ()
     narrow: tuple[tuple[str, str], ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def points(self) -> float:
@@ -463,6 +471,7 @@ class Rubric:
     digest_text  decides whether the rubric has changed.
     parameters   what papermill sets when it runs a submission.
     leave_out    files below src_c besides the references that are not handed out.
+    solutions    whether lab.solution shows our answers, or the date from which it does.
     """
 
     lab: str
@@ -471,6 +480,7 @@ class Rubric:
     digest_text: str
     parameters: dict[str, Any] = field(default_factory=dict)
     leave_out: tuple[str, ...] = ()
+    solutions: bool | date = True
 
     def exercise(self, name: str) -> Exercise:
         """The exercise with this id; InputError, with the known ones, if there is none."""
@@ -564,6 +574,7 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
             _digest_text(text, exercises),
             table.get("parameters", {}),
             tuple(table.get("leave_out", ())),
+            _when(table.get("solutions", True)),
         )
     except KeyError as error:
         raise InputError(f"{path}: the key {error} is missing") from None
@@ -571,6 +582,15 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
         raise InputError(f"{path}: {error}") from None
     _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
     return rubric
+
+
+def _when(solutions: object) -> bool | date:
+    """The value of `solutions`; InputError unless it is true, false or a date."""
+    if isinstance(solutions, datetime):
+        return solutions.date()
+    if isinstance(solutions, bool | date):
+        return solutions
+    raise InputError(f"solutions = {solutions!r}: write true, false, or a date such as 2027-02-01")
 
 
 def _digest_text(text: str, exercises: Iterable[Exercise]) -> str:
@@ -631,6 +651,7 @@ def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
         tuple(entry.get("allowed", ())),
         entry.get("reference", ""),
         narrow=tuple(narrow.items()),
+        hints=tuple(entry.get("hints", ())),
     )
 
 
@@ -689,7 +710,10 @@ def _with_variants(entry: Table, seed: int, where: str) -> Exercise:
         raise InputError(f"{where}: its variants are worth {told} points; make them worth the same")
     names = ", ".join(worth)
     choice = Item("choice", f"One of {names}", variants[0].points)
-    return Exercise(entry["id"], entry["title"], KERNEL, (choice,), variants=tuple(variants))
+    hints = tuple(entry.get("hints", ()))
+    return Exercise(
+        entry["id"], entry["title"], KERNEL, (choice,), variants=tuple(variants), hints=hints
+    )
 
 
 def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
@@ -770,6 +794,37 @@ def _criteria(entry: Table, kind: str, where: str) -> tuple[Criterion, ...]:
     return tuple(Criterion(each["points"], each["text"]) for each in given)
 
 
+def worth(path: str | Path) -> dict[str, list[tuple[str, float, tuple[str, ...]]]]:
+    """{exercise: [(title, points, functions) of each item]} of a rubric, free texts excluded.
+
+    functions   the variants that have this item; () if the exercise has none, or all have it.
+
+    Raises InputError for a file that is no rubric.
+    """
+    _, table = _read(Path(path))
+    try:
+        return {
+            entry["id"]: _worth(entry.get("variant", [entry]))
+            for entry in table["exercise"]
+            if entry["kind"] != TEXT
+        }
+    except KeyError as error:
+        raise InputError(f"{path}: the key {error} is missing") from None
+
+
+def _worth(parts: Sequence[Table]) -> list[tuple[str, float, tuple[str, ...]]]:
+    """The rows of `worth` for an exercise with these variants."""
+    rows: dict[tuple[str, float], list[str]] = {}
+    for part in parts:
+        for item in part["item"]:
+            if not _is_only_public(item):
+                rows.setdefault((item["title"], item["points"]), []).append(part["function"])
+    return [
+        (title, points, () if len(functions) == len(parts) else tuple(functions))
+        for (title, points), functions in rows.items()
+    ]
+
+
 def public_checks(path: str | Path) -> str:
     """The public checks of the rubric in the file `path`, as the text of labs/checks/LAB.toml.
 
@@ -786,7 +841,7 @@ def public_checks(path: str | Path) -> str:
         f"# Made by 'make refresh' from what is public in grading/{table['lab']}/rubric.toml: what",
         "# `lab.check(...)` tries. The marks come from more cases than these.",
         "",
-        *_toml({key: table[key] for key in ("lab", "title") if key in table}),
+        *_toml({key: table[key] for key in ("lab", "title", "solutions") if key in table}),
     ]
     return "\n".join([*head, *lines, ""])
 
@@ -852,7 +907,9 @@ def _toml(table: Table) -> list[str]:
 
 
 def _toml_value(value: Any) -> str:
-    """A string, number, truth value or list of these as TOML."""
+    """A string, number, truth value, date or list of these as TOML."""
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"
     if isinstance(value, float):

@@ -1,5 +1,5 @@
-"""The public checks of a lab, mpilab.Lab("02-allgather").check("ring"), mpilab.progress(), and
-mpilab.predict("...")."""
+"""The public checks, hints and solutions of a lab, mpilab.Lab("02-allgather").check("ring"),
+mpilab.progress(), and mpilab.predict("...")."""
 
 import html
 import inspect
@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -41,18 +42,29 @@ DIRECTORY = ".mpilab-checks"
 
 @dataclass(frozen=True)
 class Found:
-    """The last check of an answer: its text then, and whether all public checks passed."""
+    """The last check of an answer: its text then, and whether all public checks passed.
+
+    seen   whether `lab.solution` has shown ours before.
+    """
 
     answer: str
     passed: bool
+    seen: bool = False
 
 
-def note(lab: str, exercise: str, answer: str, passed: bool) -> None:
-    """Save the result of a check in an interactive notebook, if the file can be written."""
+def note(
+    lab: str, exercise: str, answer: str = "", passed: bool = False, *, seen: bool = False
+) -> None:
+    """Save the result of a check in an interactive notebook, if the file can be written.
+
+    seen   our solution was shown: this stays, and the last check as well.
+    """
     if "JPY_SESSION_NAME" not in os.environ:
         return
     path = _file(panel.home(), lab)
-    known = {**checks_found(panel.home(), lab), exercise: Found(answer, passed)}
+    known = checks_found(panel.home(), lab)
+    before = known.get(exercise, Found("", False))
+    known[exercise] = replace(before, seen=True) if seen else Found(answer, passed, before.seen)
     try:
         content = {name: vars(each) for name, each in known.items()}
         atomic_write(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
@@ -65,7 +77,7 @@ def checks_found(folder: Path, lab: str) -> dict[str, Found]:
     try:
         content = json.loads(_file(folder, lab).read_text(encoding="utf-8"))
         return {
-            name: Found(str(each["answer"]), each["passed"] is True)
+            name: Found(str(each["answer"]), each["passed"] is True, each.get("seen") is True)
             for name, each in content.items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -157,9 +169,13 @@ class Lab:
     def __init__(self, name: str) -> None:
         self.name = name
         self.rubric = rubric.load(ROOT / "labs" / "checks" / f"{name}.toml")
+        self._hinted: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        lines = [f"Lab {self.name}: lab.check(...) tests an answer with its public checks."]
+        lines = [
+            f"Lab {self.name}: lab.check(...) tests an answer with its public checks, "
+            "lab.hint(...) helps in three stages, lab.solution(...) shows ours."
+        ]
         for one in self.rubric.exercises:
             more = f", {one.function}" if one.kind == rubric.PYTHON else ""
             lines.append(f'  lab.check("{one.id}"{more})  {one.title}')
@@ -184,6 +200,109 @@ class Lab:
         if found.answer:
             note(self.name, exercise_id, found.answer, found.passed)
         return found
+
+    def hint(self, exercise_id: str) -> "Told":
+        """The next hint for an exercise, with those shown before in this session; Told.
+
+        The first points to the idea, the second names the structure, the third has the steps in
+        words. Raises InputError for an exercise without hints.
+        """
+        exercise = self.rubric.exercise(exercise_id)
+        total = len(exercise.hints)
+        if not total:
+            raise InputError(f"exercise {exercise_id!r}: has no hints; ask your instructor")
+        shown = self._hinted[exercise_id] = min(self._hinted.get(exercise_id, 0) + 1, total)
+        left = total - shown
+        more = (
+            f'{left} left: lab.hint("{exercise_id}") shows the next.' if left else "No more left."
+        )
+        return Told(
+            f"{exercise.title}: hint {shown} of {total}",
+            tuple(f"{number}. {text}" for number, text in enumerate(exercise.hints[:shown], 1)),
+            after=more,
+        )
+
+    def solution(self, exercise_id: str, *, confirm: bool = False) -> "Told":
+        """Our answer to an exercise, with an explanation, for those who learn by themselves; Told.
+
+        Without `confirm`, it says what that costs and shows nothing. That the solution was shown is
+        noted beside the notebook, and mpilab.progress() tells it. Handouts hold no solutions, and
+        an instructor may set `solutions` in the rubric to false or to a date: then it says so.
+        Raises InputError for an unknown exercise.
+        """
+        source = ROOT / "labs" / "source" / f"{self.name}.py"
+        path = ROOT / "grading" / self.name / "rubric.toml"
+        if not source.is_file() or not path.is_file():
+            self.rubric.exercise(exercise_id)
+            return Told(
+                f"Solution of {exercise_id}",
+                (
+                    "It is not in this folder: your instructor has it.",
+                    f'lab.hint("{exercise_id}") helps in three stages.',
+                ),
+            )
+        full = rubric.load(path)
+        exercise = full.exercise(exercise_id)
+        title = f"{exercise.title}: our solution"
+        if full.solutions is False:
+            return Told(title, ("Your instructor has switched off the solutions of this lab.",))
+        if full.solutions is not True and date.today() < full.solutions:
+            return Told(title, (f"It is shown from {full.solutions.isoformat()} on.",))
+        if not confirm:
+            left = len(exercise.hints) - self._hinted.get(exercise_id, 0)
+            hints = f'First try lab.hint("{exercise_id}"): {left} hints left.' if left > 0 else ""
+            return Told(
+                title,
+                (
+                    f"This exercise is worth {exercise.points:g} of 100 points. After you have "
+                    "seen our solution, they no longer say what you can do, and mpilab.progress() "
+                    "marks the exercise.",
+                    hints,
+                ),
+                after=f'If you want it anyway: lab.solution("{exercise_id}", confirm=True)',
+            )
+        note(self.name, exercise_id, seen=True)
+        return _solved(exercise, source, title)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What `hint` and `solution` say: a title, paragraphs, code with its language, a last line."""
+
+    title: str
+    paragraphs: tuple[str, ...]
+    code: str = ""
+    language: str = ""
+    after: str = ""
+
+    def __repr__(self) -> str:
+        return "\n\n".join(filter(None, (self.title, *self.paragraphs, self.code, self.after)))
+
+    def _repr_html_(self) -> str:
+        code = ""
+        if self.code:
+            from IPython.display import Code  # noqa: PLC0415 (slow; a notebook has it)
+
+            code = Code(self.code, language=self.language)._repr_html_()
+        paragraphs = "".join(f"<p>{escape(text)}</p>" for text in self.paragraphs if text)
+        after = f"<p><small>{escape(self.after)}</small></p>" if self.after else ""
+        return f'<div role="status"><b>{escape(self.title)}</b>{paragraphs}{code}{after}</div>'
+
+
+def _solved(exercise: rubric.Exercise, source: Path, title: str) -> Told:
+    """The solution in a lab's source, with what explains it: the kernel's header, or the hints."""
+    from mpilab.grading.release import solutions  # noqa: PLC0415 (jupytext is slow to import)
+
+    text = solutions(source)[exercise.id]
+    if exercise.kind == rubric.TEXT:
+        return Told(title, tuple(text.split("\n\n")))
+    if exercise.kind == rubric.PYTHON:
+        return Told(title, exercise.hints, text, "python")
+    _, _, code = text.partition("\n")  # without the line that begins with %%kernel
+    written = next((each for each in exercise.functions if f"{each}(" in code), "")
+    chosen = exercise.variant(written) or exercise
+    header = (ROOT / "src_c" / chosen.reference).read_text(encoding="utf-8").partition("*/")
+    return Told(title, exercise.hints, f"{header[0]}{header[1]}\n\n{code}", "c")
 
 
 def strictly(exercise: rubric.Exercise) -> rubric.Exercise:
@@ -372,12 +491,17 @@ _CELL = 'style="text-align:left; vertical-align:top"'
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a lab: its grade_id, title and state; `checkable` if lab.check can try it."""
+    """An answer of a lab: its grade_id, title and state.
+
+    checkable  whether lab.check can try it
+    seen       whether lab.solution has shown ours
+    """
 
     id: str
     title: str
     state: str
     checkable: bool
+    seen: bool = False
 
     def _shown(self) -> tuple[str, str, bool]:
         return _UNCHECKED if self.state == WRITTEN and self.checkable else _STATES[self.state]
@@ -390,7 +514,7 @@ class Answer:
     @property
     def words(self) -> str:
         """The state in words."""
-        return self._shown()[1]
+        return self._shown()[1] + ", after you saw our solution" * self.seen
 
     @property
     def done(self) -> bool:
@@ -469,6 +593,7 @@ def _of_lab(folder: Path, lab: str, wanted: Mapping[str, Mapping[str, Any]]) -> 
                 about["title"],
                 _state(cells.get(name, ""), about, found.get(name)),
                 about["checkable"],
+                name in found and found[name].seen,
             )
             for name, about in wanted.items()
         ),
@@ -478,7 +603,7 @@ def _of_lab(folder: Path, lab: str, wanted: Mapping[str, Mapping[str, Any]]) -> 
 def _state(source: str, about: Mapping[str, Any], found: Found | None) -> str:
     if is_blank(source, about["stub"]):
         return BLANK
-    if found is None:
+    if found is None or not found.answer:
         return WRITTEN
     if _bare(found.answer) not in _bare(source):
         return CHANGED
@@ -510,7 +635,7 @@ def _row(lab: LabProgress) -> str:
 
 def _remark(answer: Answer) -> str:
     """The state in words, unless the symbol is self-explanatory."""
-    told = answer.state in (BLANK, PASSED)
+    told = answer.state in (BLANK, PASSED) and not answer.seen
     return "" if told else f" <small>({escape(answer.words)})</small>"
 
 
