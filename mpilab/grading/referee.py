@@ -36,6 +36,7 @@ from mpilab.runners.result import (
     TRAP,
     Result,
 )
+from mpilab.runners.simgrid import as_open_mpi
 from mpilab.trace.recording import RankRecording, Recording
 from mpilab.util import kit
 from mpilab.util.kit import PACKAGES
@@ -245,6 +246,8 @@ def _try(
             said = outcome.stderr.decode(errors="replace").strip()[-500:]
             raise Ungradable(ended, "" if outcome.reason else said or "no message")
     results = tuple(_whole(left, number, case, ended) for number, case in enumerate(cases))
+    if form in _OF_SIMULATION:
+        results = tuple(replace(one, outputs=as_open_mpi(one.outputs)) for one in results)
     return Tried(results, outcome.files)
 
 

@@ -149,6 +149,9 @@ def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
 def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
     """The cases about which to ask a third witness: the first of each item, if any.
 
+    Before each comes the case that the first witness ran before it in the same process: a fault may
+    be in what an earlier call left behind.
+
     real    the witness of the cases of `to_run`, from native runs.
     found   the first witness, from the jail.
     """
@@ -160,6 +163,8 @@ def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
             if really and (wrong or _is_proved(really)):
                 break
             if wrong or really:
+                before = found.before(case)
+                pairs += [(before, f"before {item.id}")] if before else []
                 pairs.append((case, item.id))
                 break
     return judge.each_once(pairs)
@@ -239,6 +244,16 @@ class Witness:
     def of(self, case: Case) -> Result:
         """The Result of a case."""
         return self._results.get(case) or Result(case, ERROR, detail="it gave no result")
+
+    def before(self, case: Case) -> Case | None:
+        """The case that ran just before this one in the same process; None if it was the first."""
+
+        def process(one: Case) -> tuple[object, ...]:
+            return one.ranks, one.bystanders, one.places, one.platform, one.latencies
+
+        earlier = list(self._results)
+        earlier = earlier[: earlier.index(case)] if case in earlier else []
+        return next((one for one in reversed(earlier) if process(one) == process(case)), None)
 
     def wrong(self, item: Item, case: Case, doubts: list[str] | None = None) -> Wrong | None:
         """As mpilab.judging.judge.first_wrong, for one case of an item."""
@@ -373,7 +388,8 @@ def _item(
             return judge.failed(exercise, item, really)
         if wrong and real is None and not _can_run(case) and not found.isolated:
             return judge.failed(exercise, item, wrong)
-        again = third.wrong(item, case, doubts) if third and case in third else None
+        in_dispute = third is not None and case in third and (wrong or really)
+        again = third.wrong(item, case, doubts) if third and in_dispute else None
         if again:
             return judge.failed(exercise, item, again)
         untried |= wrong is not None

@@ -431,7 +431,7 @@ class Simulation(Program):
         return self.is_past(number, (0,))  # there may be thousands of ranks
 
     def outputs(self, paths: list[str]) -> list[Output]:
-        return _as_open_mpi(super().outputs(paths))
+        return as_open_mpi(super().outputs(paths))
 
     def put_away(self, number: int, result: Result) -> None:
         super().put_away(number, result)
@@ -504,7 +504,7 @@ def _algorithms(function: str, cases: Iterable[Case]) -> dict[str, str]:
     return {f"smpi/{collective}": name for collective, name in chosen.items()}
 
 
-def _as_open_mpi(outputs: list[Output]) -> list[Output]:
+def as_open_mpi(outputs: list[Output]) -> list[Output]:
     """The outputs, with the kernel's error codes converted to those of Open MPI.
 
     Return values that are not error codes, such as a rank or the number of ranks, are kept.

@@ -210,3 +210,19 @@ def test_in_the_jail_even_a_case_for_the_simulation_alone_needs_a_native_run_to_
     assert agreement.disputed(exercise, agreement.Witness([]), jailed)[0] == [large]
     again = agreement.Witness([crashed(large)])
     assert outcomes_of(exercise, [], jailed, again)["right"] == FAIL
+
+
+def test_before_a_disputed_case_the_one_before_it_in_its_process_is_run_again(load):
+    exercise = load(RUBRIC.replace("ranks = [2, 4]", "ranks = [2, 4]\nreversed = [false, true]", 1))
+    cases, _ = agreement.to_simulate(exercise)
+    first, second = (case for case in exercise.items[0].cases if case.ranks == 4)
+    jailed = [crashed(case) if case == second else Result(case, SKIPPED) for case in cases]
+    witness = agreement.Witness(jailed, isolated=True)
+    plan = agreement.disputed(exercise, agreement.Witness([]), witness)
+    assert plan == ([first, second], [("before right",), ("right",)])
+    assert witness.before(first) is None  # another number of ranks has another process
+    # What the case before it does there decides nothing.
+    again = agreement.Witness([crashed(first), Result(second, SKIPPED)])
+    assert outcomes_of(exercise, [], witness, again)["right"] == UNGRADABLE
+    again = agreement.Witness([Result(first, SKIPPED), crashed(second)])
+    assert outcomes_of(exercise, [], witness, again)["right"] == FAIL
