@@ -28,8 +28,10 @@ RUN --mount=type=cache,target=/root/.cache/pip \
         > /tmp/packages.txt \
     && .venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -r /tmp/packages.txt
 COPY . .
+# Each job of a CI service is a new container: the kernels for simulations are compiled here.
 RUN --mount=type=cache,target=/root/.cache/pip \
     make setup \
+    && .venv/bin/python -c 'from mpilab.kernels import simgrid; simgrid.kernels()' \
     && rm -rf .venv.lock
 
 FROM system AS kit

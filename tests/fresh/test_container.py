@@ -69,6 +69,10 @@ class TestTheImage:
         assert "papermill" in packages
         assert not packages & {"pytest", "playwright", "ruff", "clang-format"}
 
+    def test_has_the_kernels_for_simulations_which_each_job_would_compile_otherwise(self, plain):
+        done = plain.run("test", "-f", f"{KIT}/build/simulated/mpilab_kernels.so")
+        assert done.returncode == 0, done.stdout
+
     def test_runs_lab_00_in_papermill(self, plain):
         command = [START, "papermill", "00-first-contact.ipynb", "/tmp/00-first-contact.ipynb"]
         done = plain.run(*command)
