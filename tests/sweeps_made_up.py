@@ -29,6 +29,8 @@ def sweep(
     seed=2,
     gamma=None,
     segment=0,
+    cores=0,
+    machine="",
 ):
     """A sweep whose times are those of the models `truth`, with some noise.
 
@@ -63,6 +65,8 @@ def sweep(
                             segment,
                             0,
                             0,
+                            cores,
+                            machine,
                             repetition,
                             span,
                             span / 2,

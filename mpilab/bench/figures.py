@@ -25,6 +25,7 @@ from nbformat import NotebookNode
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
+from mpilab import models
 from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
 from mpilab.cluster.processes import measure_ready
@@ -34,10 +35,10 @@ from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE, build, ping_pong
 from mpilab.kernels.simgrid import kernels
-from mpilab.measure import by_level, sweep, sweep_table
+from mpilab.measure import by_level, osu, sweep, sweep_table
 from mpilab.measure.dataset import machine
+from mpilab.measure.distances import measure, read_machine
 from mpilab.measure.timing import Timed, speed_ups, time_on
-from mpilab.models import regret_left_out
 from mpilab.mpiio import readers
 from mpilab.notebook import session
 from mpilab.runners import simgrid
@@ -78,6 +79,7 @@ RANKS = (2, 4)
 SIZES = "4,64,1K,8K,64K,512K"
 SEGMENT = 8192
 SWEEPS = 5
+PING_PONG_SIZES = tuple(1 << power for power in range(21))
 # {Open MPI's name: our name} of algorithms with different names.
 OURS: dict[str, str | dict[str, str]] = {
     "basic_linear": "linear",
@@ -364,7 +366,13 @@ def _medians(collective: str, number: int) -> Medians:
     """{(library, algorithm, ranks, bytes): median seconds} of sweep `number`."""
     report = sweep.Report()
     table = sweep.sweep(
-        collective, ranks=RANKS, sizes=SIZES, segment=SEGMENT, report=report, progress=False
+        collective,
+        ranks=RANKS,
+        sizes=SIZES,
+        segment=SEGMENT,
+        report=report,
+        progress=False,
+        oversubscribe=True,
     )
     if not len(table):
         raise InputError(f"{collective}: nothing was measured: {'; '.join(report.warnings())}")
@@ -430,10 +438,55 @@ for _collective in COLLECTIVES:
 def bcast_regret() -> NDArray[np.float64]:
     """The regret of the bcast that the fitted models choose, for each P and size."""
     table = sweep.sweep(
-        "bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False, algorithms="ours"
+        "bcast",
+        ranks=RANKS,
+        sizes="1:512K",
+        segment=SEGMENT,
+        progress=False,
+        algorithms="ours",
+        oversubscribe=True,
     )
-    found = [regret_left_out(table[table["ranks"] == ranks])["regret"] for ranks in RANKS]
+    found = [models.regret_left_out(table[table["ranks"] == ranks])["regret"] for ranks in RANKS]
     return np.concatenate(found)
+
+
+# The ping-pong of lab 00 beside the standard one, in turn, on the nearest two cores.
+
+
+@cache
+def _latencies(rounds: int = 7) -> list[tuple[models.Hockney, models.Hockney]]:
+    """(fitted to the kit's ping-pong, fitted to osu_latency) of each round, at the same sizes."""
+    distance, pair = next(iter(read_machine().pairs.items()))
+    found = []
+    for _ in range(rounds):
+        table = measure(sizes=PING_PONG_SIZES, distances=[distance])
+        one_way = table[table["quantity"] == "one_way"]
+        medians = [
+            np.median(one_way["seconds"][one_way["bytes"] == size]) for size in PING_PONG_SIZES
+        ]
+        ours = models.fit_hockney(PING_PONG_SIZES, medians)
+        theirs = osu.run(
+            "osu_latency",
+            sizes=(PING_PONG_SIZES[0], PING_PONG_SIZES[-1]),
+            iterations=500,
+            warmup=50,
+            cpu_list=pair,
+        ).rows
+        fitted = models.fit_hockney(theirs["size"], theirs["avg_us"] * 1e-6)
+        found.append((ours, fitted))
+    return found
+
+
+@figure("", "0.9 to 1.1", "α of `osu_latency` on the same two cores, in turn")
+def pingpong_alpha_vs_osu() -> list[float]:
+    """α of the ping-pong of lab 00, divided by that of osu_latency."""
+    return [ours.alpha / theirs.alpha for ours, theirs in _latencies()]
+
+
+@figure("", "0.9 to 1.1", "β of `osu_latency` on the same two cores, in turn")
+def pingpong_beta_vs_osu() -> list[float]:
+    """β of the ping-pong of lab 00, divided by that of osu_latency."""
+    return [ours.beta / theirs.beta for ours, theirs in _latencies()]
 
 
 # Grading the sample class: wall time per submission, and throughput against what an instructor

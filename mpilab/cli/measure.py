@@ -53,7 +53,7 @@ Rules files in Open MPI's classic format: which of its algorithms to use from a 
 ranks and bytes upward. Open MPI silently ignores a malformed file; these commands report it.
 """
 RULES_EXAMPLES = """\
-mpilab sweep bcast --ranks 4,8 --algorithms openmpi -o bcast.csv
+mpilab sweep bcast --ranks 4,8 --oversubscribe --algorithms openmpi -o bcast.csv
 mpilab rules write bcast.csv -o my.rules         choose the fastest measured
 mpilab rules show my.rules                       what it means, and how to make Open MPI use it
 mpilab rules check my.rules --ranks 4,8          prove by the messages that it takes effect
@@ -105,7 +105,17 @@ def _add_sweep(commands: Commands) -> None:
         metavar="COLLECTIVE",
         help="bcast, gather, scatter, reduce, allgather, allreduce or barrier",
     )
-    add_ranks(parser, "numbers of ranks (default: 2,4)", metavar="2,4,8", type=str, default="2,4")
+    add_ranks(
+        parser,
+        "numbers of ranks (default: 2, and 4 if there are as many cores)",
+        metavar="2,4,8",
+        type=str,
+    )
+    parser.add_argument(
+        "--oversubscribe",
+        action="store_true",
+        help="also time more ranks than cores, which take turns; their rows are labeled",
+    )
     parser.add_argument(
         "--sizes",
         default="1:64K",
@@ -185,6 +195,7 @@ def _sweep(options: argparse.Namespace) -> int:
         progress=not options.no_progress,
         report=report,
         choose=options.choose,
+        oversubscribe=options.oversubscribe,
     )
     _print_summary(table, options)
     for line in report.lines():

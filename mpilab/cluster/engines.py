@@ -248,6 +248,11 @@ class Cluster:
         processes = self._started_here()
         return "" if processes is None else processes.log.since(size)
 
+    def processor_seconds(self) -> float:
+        """Processor time that the cluster's processes on this machine have used so far."""
+        processes = self._started_here()
+        return 0.0 if processes is None else processes.processor_seconds()
+
     def start(self) -> "Cluster":
         """Start the ranks, unless they are running, and make this the active cluster; return self.
 

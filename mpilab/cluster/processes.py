@@ -300,6 +300,15 @@ class Processes:
         temporary = memory if self.location.on_hosts else str(self.places[0])
         return {"TMPDIR": temporary} | dict.fromkeys(names, memory)
 
+    def processor_seconds(self) -> float:
+        """Processor time that all processes on this machine have used so far."""
+        spent = 0.0
+        for process in supervisor.marked(self.identity):
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+                times = psutil.Process(process).cpu_times()
+                spent += times.user + times.system
+        return spent
+
     @property
     def deaths(self) -> dict[int, int]:
         """`ended`, without ranks that ended only as a consequence of another rank's death."""

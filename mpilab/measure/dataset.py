@@ -149,16 +149,19 @@ def stamp() -> tuple[str, str]:
     return datetime.now(UTC).date().isoformat(), machine()
 
 
-def machine() -> str:
-    """This machine in one line: processor, cores, memory, system, Python."""
-    model = "unknown processor"
+def processor() -> str:
+    """The name of this machine's processor, or "unknown processor"."""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def machine() -> str:
+    """This machine in one line: processor, cores, memory, system, Python."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return (
-        f"{model}, {os.cpu_count()} cores, {pages / 2**30:.0f} GiB, {platform.system()} "
+        f"{processor()}, {os.cpu_count()} cores, {pages / 2**30:.0f} GiB, {platform.system()} "
         f"{platform.release()}, Python {platform.python_version()}"
     )
 

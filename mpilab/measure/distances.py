@@ -247,8 +247,30 @@ def pair_options(machine: Machine, pair: tuple[int, int]) -> list[str]:
 
     pe-list uses hwloc's numbers; with `hwtcpus`, they are those of hardware threads.
     """
-    places = ",".join(str(machine.place(cpu)) for cpu in pair)
+    return _on_cpus(machine, pair)
+
+
+def _on_cpus(machine: Machine, cpus: Sequence[int]) -> list[str]:
+    places = ",".join(str(machine.place(cpu)) for cpu in cpus)
     return ["--map-by", f"pe-list={places}:ordered:hwtcpus", "--bind-to", "hwthread"]
+
+
+def bound_options(ranks: int, machine: Machine | None = None) -> list[str]:
+    """mpirun's options that bind each rank to a CPU of its own; [] if there are too few CPUs.
+
+    Different cores come first: two ranks share a core only if there are more ranks than cores.
+    machine   default: this one.
+    """
+    machine = machine or read_machine()
+    usable = sorted(machine.usable & set(machine.cpus))
+    if ranks > len(usable):
+        return []
+
+    def threads_before(cpu: int) -> int:
+        return sum(other in machine.cpus[cpu].core for other in usable if other < cpu)
+
+    chosen = sorted(usable, key=lambda cpu: (threads_before(cpu), cpu))[:ranks]
+    return _on_cpus(machine, chosen)
 
 
 def other_host_options(hostfile: str | Path) -> list[str]:

@@ -22,10 +22,11 @@ from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
 from mpilab.measure import guard, openmpi_traffic
-from mpilab.measure.dataset import machine
+from mpilab.measure.dataset import machine, processor
+from mpilab.measure.distances import bound_options
 from mpilab.measure.guard import OPENMPI, OURS
 from mpilab.measure.openmpi_traffic import Counted, Shape, matching
-from mpilab.measure.sweep_table import ROW, Key, Store, key_of
+from mpilab.measure.sweep_table import ROW, Key, Store, is_oversubscribed, key_of
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, TRAP, Result
 from mpilab.util import units
@@ -53,6 +54,27 @@ def times_of(bytes: int, ranks: int, cores: int | None = None) -> tuple[int, int
     divisor = FRACTION * -(-ranks // cores)
     repetitions, warmup = OMB_LONG if bytes > LONG_BYTES else OMB_SHORT
     return max(LEAST_REPETITIONS, repetitions // divisor), max(LEAST_WARMUP, warmup // divisor)
+
+
+def cores_of(hosts: object = None) -> int:
+    """The number of cores that ranks may use: the slots of a Slurm job, otherwise the CPUs of this
+    machine that this process may run on. Emulated hosts share these."""
+    if isinstance(hosts, slurm.Allocation):
+        return hosts.description.slots
+    return len(os.sched_getaffinity(0))
+
+
+def check_cores(ranks: Iterable[int], cores: int, oversubscribe: bool) -> None:
+    """Raise InputError for more ranks than cores, unless `oversubscribe`."""
+    for number in ranks:
+        if is_oversubscribed(number, cores) and not oversubscribe:
+            raise InputError(
+                f"ranks={number}: there {'is' if cores == 1 else 'are'} {cores} core"
+                f"{'s' * (cores != 1)}, so the ranks would take turns, and their times would show "
+                f"how they wait. Measure up to {cores}, or simulate more (mpilab.simulated.sweep). "
+                "To time them anyway, and have that labeled, write oversubscribe=True (mpilab "
+                "sweep: --oversubscribe)"
+            )
 
 
 @dataclass(frozen=True)
@@ -248,7 +270,7 @@ def _sizes(sizes: list[int]) -> str:
 def sweep(
     collective: str,
     *,
-    ranks: str | int | Iterable[int] = (2, 4),
+    ranks: str | int | Iterable[int] | None = None,
     sizes: str | Iterable[int] = "1:64K",
     algorithms: str | Iterable[str] = ("ours", "openmpi"),
     segment: int = 0,
@@ -261,11 +283,12 @@ def sweep(
     progress: bool = True,
     report: Report | None = None,
     choose: str | None = None,
+    oversubscribe: bool = False,
 ) -> NDArray[Any]:
     """Time algorithms of a collective with mpirun on this machine, or on the nodes of a Slurm job
     if MPILAB_HOSTS says so; table of mpilab.measure.sweep_table.ROW rows.
 
-    ranks       numbers of ranks, e.g. [2, 4, 8].
+    ranks       numbers of ranks, e.g. [2, 4, 8]; default: 2, and 4 if there are as many cores.
     sizes       bytes: of a block (allgather, gather, scatter) or of the whole message; a list, or
                 "1:1M" for powers of two. A barrier has none.
     algorithms  "ours", "openmpi" (all of them), or single ones: "ours:pipeline", "openmpi:3",
@@ -282,14 +305,19 @@ def sweep(
                 if available.
     report      a Report that collects what was left out and what openmpi:default ran like; without
                 one, what was left out causes a warning.
+    oversubscribe   allow more ranks than cores: they take turns, and their rows are labeled.
 
-    All points with the same number of ranks run in one mpirun (not with "mca"), the algorithms in
-    turn, so that their ratios are meaningful. Each point first runs once, untimed: those that are
+    On this machine, each rank is bound to a core of its own, unless there are too few. All points
+    with the same number of ranks run in one mpirun (not with "mca"), the algorithms in turn, so
+    that their ratios are meaningful. Each point first runs once, untimed: those that are
     wrong, hang or crash are left out. Rows of Open MPI's algorithms have the name of the algorithm
     that really ran (mpilab.measure.guard), or are left out.
 
     Raises InputError for invalid options, and for a file of another sweep.
     """
+    cores = cores_of(slurm.wished())
+    if ranks is None:
+        ranks = [2, 4] if cores >= 4 or oversubscribe else [2]
     if choose is None:
         choose = MPI_T if openmpi.chooses_at_run_time() else MCA
     if choose not in (MPI_T, MCA):
@@ -306,6 +334,7 @@ def sweep(
         repetitions=repetitions,
         warmup=warmup,
     )
+    check_cores(plan.ranks, cores, oversubscribe)
     told = Report() if report is None else report
     told.notes += plan.remarks()
     store = None
@@ -375,6 +404,7 @@ def rows_of(plan: Plan, point: Point, outputs: Sequence[Output]) -> NDArray[Any]
     rows["ranks"], rows["bytes"] = point.ranks, point.bytes
     for name in ("segment", "fanout", "radix"):
         rows[name] = getattr(plan, name)
+    rows["cores"], rows["machine"] = cores_of(slurm.wished()), processor()
     rows["repetition"] = np.arange(len(rows))
     rows["span_s"] = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
     rows["mean_s"], rows["max_s"], rows["min_s"] = (
@@ -460,6 +490,7 @@ class _Job:
                     keep=kept,
                     guarded=[kept],
                     settings=openmpi.CHOOSING | settings,
+                    bound=bound_options,
                 )
 
     def _mpiruns(self, cases: Sequence[Case]) -> list[tuple[list[int], dict[str, str]]]:

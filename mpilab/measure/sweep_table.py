@@ -36,10 +36,13 @@ _POINT = [
     ("segment", "i8"),
     ("fanout", "i4"),
     ("radix", "i4"),
+    ("cores", "i4"),
+    ("machine", "U80"),
 ]
 SUMMARY = np.dtype(
     [*_POINT, ("repetitions", "i4"), ("median_s", "f8"), ("low_s", "f8"), ("high_s", "f8")]
 )
+# machine: the processor, or the simulated cluster, which has no cores to share (cores = 0).
 # In seconds. span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of
 # each rank's own duration (OMB averages mean_s over the repetitions).
 _COLUMNS = [
@@ -53,6 +56,15 @@ _COLUMNS = [
 ROW = np.dtype(_COLUMNS)
 NAMES = tuple(name for name, _ in _COLUMNS)
 HEADER = ",".join(NAMES) + "\n"
+
+# More ranks than cores take turns, so their times are mostly those of waiting for a turn.
+OVERSUBSCRIBED = "oversubscribed"
+
+
+def is_oversubscribed(ranks: int, cores: int) -> bool:
+    """Whether ranks had to share cores; False if the number of cores is unknown (0)."""
+    return 0 < cores < ranks
+
 
 # Medians of a sweep, with distribution-free confidence intervals.
 
@@ -128,9 +140,10 @@ def text(summary: NDArray[Any], measure: str = "span_s") -> str:
 def _line(row: np.void) -> list[str]:
     number = f" ({row['number']})" if row["number"] > 0 else ""
     times = [row[name] * 1e6 for name in ("median_s", "low_s", "high_s")]
+    shared = f" {OVERSUBSCRIBED}" if is_oversubscribed(row["ranks"], row["cores"]) else ""
     return [
         f"{row['library']}:{row['algorithm']}{number}",
-        str(row["ranks"]),
+        f"{row['ranks']}{shared}",
         str(row["bytes"]),
         *("–" if np.isnan(time) else f"{time:.2f}" for time in times),
         str(row["repetitions"]),

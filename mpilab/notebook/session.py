@@ -1,4 +1,4 @@
-"""Run and time kernels on the active cluster: mpilab.run shows one run, mpilab.sweep a table.
+"""Run kernels on the active cluster, mpilab.run, and time them in jobs of their own, mpilab.sweep.
 
 import mpilab
 cluster = mpilab.Cluster(4).start()
@@ -10,8 +10,10 @@ cluster = mpilab.Cluster(hosts="two-groups", order="rr").start()
 mpilab.run("bcast_node_group")
 """
 
+import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -29,10 +31,14 @@ from mpilab.diagnosis.model import LEAK, WRONG_RESULT, Diagnosis
 from mpilab.diagnosis.render import text
 from mpilab.diagnosis.wrong_result import picture
 from mpilab.errors import ClusterError, InputError, MpilabError
+from mpilab.hosts import slurm
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels import simgrid
 from mpilab.kernels.build import KERNELS, Built, need
+from mpilab.measure.dataset import processor
+from mpilab.measure.distances import bound_options
+from mpilab.measure.sweep import check_cores, cores_of
 from mpilab.measure.sweep_table import ROW
 from mpilab.models.declared import counts, nearest_kernel
 from mpilab.notebook import panel
@@ -500,6 +506,8 @@ def _is_wrong(function: str, case: Case) -> bool:
 
 # A call takes milliseconds; the limit is for kernels that never end.
 LIMIT_S = 20.0
+# The cluster's ranks sleep between runs. Above this share of a core, they disturb a measurement.
+ASLEEP = 0.05
 
 
 def sweep(
@@ -514,58 +522,141 @@ def sweep(
     segment: int = 0,
     fanout: int = 0,
     radix: int = 0,
+    oversubscribe: bool = False,
     progress: bool = True,
 ) -> NDArray[Any]:
-    """Time kernels over message sizes on the active cluster; a table (mpilab.measure.sweep_table).
+    """Time kernels over message sizes with mpirun; a table (mpilab.measure.sweep_table).
 
     functions    kernel names, e.g. ["allgather_ring", "bcast_binomial"].
     sizes        bytes (m): of a block in an allgather, gather or scatter, of the whole message in
                  a bcast, reduce or allreduce. Reductions add ints, so their sizes are rounded up to
                  a multiple of 4 bytes. A barrier needs no sizes; its rows have 0 bytes.
-    ranks        list of numbers of ranks; default: the cluster's.
+    ranks        list of numbers of ranks; default: the cluster's, or 2.
     repetitions  timed calls, after `warmup` untimed calls.
     strict       strict mode, as in `run`.
     root         of the collectives that have one.
     segment, fanout, radix   tuning of all algorithms (segment in bytes); 0: their defaults.
+    oversubscribe   allow more ranks than cores: they take turns, and their rows are labeled.
+
+    The ranks are not those of the cluster, which sleep meanwhile: each number of ranks is a job of
+    its own, on the cluster's hosts if it has any. On this machine, each rank is bound to a core of
+    its own, and waits for messages without sleeping. If the cluster's ranks do not sleep, a warning
+    says so. Kernels of the kit run in one job, in turn; each kernel of a cell runs in another.
 
     Times of each call, in seconds: span_s, from the first rank's entry to the last rank's exit; and
     the mean (mean_s, as the OSU benchmarks report), longest and shortest (max_s, min_s) of the
     ranks' own durations. Each size is first run once, recorded and compared, so that no wrong
     result is timed. A kernel that fails there is left out for that size; one that hangs, crashes or
     is not defined is left out from then on. Each such kernel gets one warning.
+
+    Raises InputError for more ranks than cores without `oversubscribe`.
     """
-    cluster = active_cluster()
+    ranks = ranks or [_ranks_of_the_cluster()]
+    hosts = _hosts()
+    cores = cores_of(hosts.get("hosts") or slurm.wished())
+    check_cores(ranks, cores, oversubscribe)
     known, left_out = _known(functions)
-    rows, broken = [], set()
     tuned = {"segment": segment, "fanout": fanout, "radix": radix}
-    plan = [
-        (function, case)
-        for function in known
-        for number in (ranks or [cluster.n])
-        for case in _cases(function, number, sizes, root, strict, tuned)
-    ]
-    for function, case in tqdm(plan, desc="sweep", disable=not progress, leave=False):
-        if function in broken:
-            continue
-        timed = Case(**case, record=False, dump=False, warmup=warmup, repetitions=repetitions)
-        cases = [Case(**case), timed]
-        probe, measured = run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
-        trouble = KernelRun(function, probe).trouble
-        if not trouble and leaves_state(probe):
-            # The timed calls are not recorded, but left the same state behind.
-            trouble = "it leaves unreceived messages or incomplete requests"
-            cluster.restart()
-        if trouble or measured.outcome != DONE:
-            where = f"{case['ranks']} rank{'s' * (case['ranks'] != 1)}"
-            if collective_of(case["collective"]).has_blocks:
-                where += f" and {probe.case.block_bytes} bytes a block"
-            left_out.setdefault(function, []).append(f"with {where}: {trouble or measured.outcome}")
-            if measured.outcome != DONE:
-                broken.add(function)
-            continue
-        rows += _rows(function, measured)
+    jobs: dict[tuple[Path, bool], list[tuple[str, dict[str, Any]]]] = {}
+    for function in known:
+        job = jobs.setdefault((library_of(function), is_sanitized(function)), [])
+        for number in ranks:
+            for case in _cases(function, number, sizes, root, strict, tuned):
+                job.append((function, case))
+    found: dict[str, list[tuple[Any, ...]]] = {function: [] for function in known}
+    broken: set[str] = set()
+    with (
+        tqdm(
+            total=sum(map(len, jobs.values())), desc="sweep", disable=not progress, leave=False
+        ) as bar,
+        _cluster_asleep(),
+    ):
+        for (library, sanitized), plan in jobs.items():
+            timing: dict[str, Any] = {
+                "record": False,
+                "dump": False,
+                "warmup": warmup,
+                "repetitions": repetitions,
+            }
+            pairs = [
+                (Case(**case, function=function), Case(**case, function=function, **timing))
+                for function, case in plan
+            ]
+            take = _Taken(cores, found, left_out, broken, bar.update)
+            mpirun.run_cases(
+                library,
+                "",
+                [case for pair in pairs for case in pair],
+                groups=[(case.function,) for pair in pairs for case in pair],
+                limit=LIMIT_S,
+                on_result=take,
+                sanitize=sanitized,
+                guarded=[],
+                bound=bound_options,
+                **hosts,
+            )
     _warn_of(left_out, broken)
-    return np.array(rows, ROW)
+    return np.array([row for rows in found.values() for row in rows], ROW)
+
+
+def _ranks_of_the_cluster() -> int:
+    try:
+        return active_cluster().n
+    except ClusterError:
+        return 2
+
+
+@contextmanager
+def _cluster_asleep() -> Iterator[None]:
+    """Warn if the active cluster's ranks use a core while something is measured in this block."""
+    try:
+        cluster = active_cluster()
+    except ClusterError:
+        yield
+        return
+    spent, began = cluster.processor_seconds(), time.monotonic()
+    yield
+    share = (cluster.processor_seconds() - spent) / (time.monotonic() - began)
+    if share > ASLEEP:
+        warnings.warn(
+            f"the ranks of the cluster used {share:.0%} of a core during the sweep, so its times "
+            "are too long; end what runs on them (cluster.restart()), and sweep again",
+            stacklevel=4,
+        )
+
+
+@dataclass
+class _Taken:
+    """Takes the Results of a sweep's job, each kernel's checked run before its timed one."""
+
+    cores: int
+    found: dict[str, list[tuple[Any, ...]]]
+    left_out: dict[str, list[str]]
+    broken: set[str]
+    done: Callable[[], object]
+    trouble: str = ""
+
+    def __call__(self, result: Result) -> None:
+        function, case = result.case.function, result.case
+        if case.dump:
+            self.trouble = KernelRun(function, result).trouble
+            if not self.trouble and leaves_state(result):
+                # The timed calls are not recorded, but would leave the same state behind.
+                self.trouble = "it leaves unreceived messages or incomplete requests"
+            trouble = self.trouble
+        else:
+            trouble = "" if self.trouble or result.outcome == DONE else result.outcome
+            if not self.trouble and not trouble:
+                self.found[function] += _rows(function, result, self.cores)
+            self.done()
+        if trouble:
+            where = f"{case.ranks} rank{'s' * (case.ranks != 1)}"
+            if collective_of(case.collective).has_blocks:
+                where += f" and {case.block_bytes} bytes a block"
+            self.left_out.setdefault(function, []).append(f"with {where}: {trouble}")
+        if result.outcome != DONE:
+            self.broken.add(function)
+        result.outputs = []  # the buffers of all sizes together would be large
 
 
 def _cases(
@@ -592,7 +683,7 @@ def _cases(
     return [{**shape, "count": count} for count in dict.fromkeys(counts)]
 
 
-def _rows(function: str, result: Result) -> list[tuple[Any, ...]]:
+def _rows(function: str, result: Result, cores: int) -> list[tuple[Any, ...]]:
     """A row for each timed call of a Result."""
     case = result.case
     algorithm = function.partition("_")[2]
@@ -607,6 +698,8 @@ def _rows(function: str, result: Result) -> list[tuple[Any, ...]]:
         case.segment,
         case.fanout,
         case.radix,
+        cores,
+        processor(),
     )
     spans = np.stack([output.spans_ns for output in result.outputs])
     begin, end = spans[:, :, 0], spans[:, :, 1]

@@ -11,6 +11,7 @@ from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
 from mpilab.cases.case import COLLECTIVES
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError
+from mpilab.measure.sweep_table import OVERSUBSCRIBED, is_oversubscribed
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
 from mpilab.models.point_to_point import Hockney
@@ -187,6 +188,59 @@ def check(table: NDArray[Any], measure: str) -> None:
         raise InputError(f"measure={measure!r}; take 'span_s' or 'mean_s'.")
 
 
+def where_of(table: NDArray[Any]) -> str:
+    """Where the times of a sweep's table come from: 'measured on AMD EPYC, 2 cores, 2 and 4 ranks'.
+
+    "" for a table without machines.
+    """
+    if not {"machine", "cores"} <= set(table.dtype.names or ()):
+        return ""
+    said = []
+    for machine, cores in dict.fromkeys(table[["machine", "cores"]].tolist()):
+        if not machine:
+            continue
+        rows = table[(table["machine"] == machine) & (table["cores"] == cores)]
+        ranks = f"{_and(f'{number:,}' for number in np.unique(rows['ranks']))} ranks"
+        said.append(
+            f"measured on {machine}, {style.plural(cores, 'core')}, {ranks}"
+            if cores
+            else f"simulated on {machine}, {ranks}"
+        )
+    return "; ".join(said)
+
+
+def ranks_label(table: NDArray[Any], ranks: int) -> str:
+    """'4 ranks', or '4 ranks, oversubscribed' if they shared cores when the table was measured."""
+    label = f"{ranks:,} rank{'s' * (ranks != 1)}"
+    return f"{label}, {OVERSUBSCRIBED}" if _shared_cores(table, ranks) else label
+
+
+def _shared_cores(table: NDArray[Any], ranks: int) -> bool:
+    if "cores" not in (table.dtype.names or ()):
+        return False
+    cores = table["cores"][table["ranks"] == ranks]
+    return any(is_oversubscribed(ranks, each) for each in np.unique(cores).tolist())
+
+
+def _titled(figure: Figure, title: str, table: NDArray[Any]) -> None:
+    """Set the title, and below it where the times of the table come from."""
+    where = where_of(table)
+    below = f"<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else ""
+    figure.update_layout(title=dict(text=f"{title}{below}"))
+
+
+def _said_where(table: NDArray[Any]) -> list[str]:
+    """The same as lines of a text alternative."""
+    where = where_of(table)
+    shared = [
+        style.plural(int(ranks), "rank")
+        for ranks in np.unique(table["ranks"])
+        if _shared_cores(table, ranks)
+    ]
+    lines = [f"Times {where}."] if where else []
+    return lines + [f"{words}: {OVERSUBSCRIBED}, more ranks than cores." for words in shared]
+
+
 # Measured and published times of allgather.
 
 
@@ -217,7 +271,7 @@ def table_against_published(
             ]
             rows = table[(table["algorithm"] == method) & (table["ranks"] == ranks)]
             for trace in _pair(printed, rows, measure, colors[ranks]):
-                trace.update(legendgroup=str(ranks), name=f"P = {ranks}")
+                trace.update(legendgroup=str(ranks), name=_p_label(table, ranks))
                 trace.update(showlegend=ranks not in named)
                 named.add(ranks)
                 figure.add_trace(trace, row=1, col=column)
@@ -227,13 +281,18 @@ def table_against_published(
     sizes = np.concatenate([trace.x for trace in drawn])
     size_axes(figure, sizes, "bytes of a rank's block", len(methods))
     time_axes(figure, np.concatenate([trace.y for trace in drawn]), "time, seconds")
+    _titled(figure, "Measured here, and published", table)
     figure.update_layout(
-        title=dict(text="Measured here, and published"),
         height=560,
         margin=dict(t=70, b=140),
         legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
     )
     return style.finish(figure, _alt_published(published_rows, table, methods, measure))
+
+
+def _p_label(table: NDArray[Any], ranks: int) -> str:
+    shared = _shared_cores(table, ranks)
+    return f"P = {ranks}" + (f" (here {OVERSUBSCRIBED})" if shared else "")
 
 
 def _pair(printed: NDArray[Any], rows: NDArray[Any], measure: str, color: str) -> Iterator[Trace]:
@@ -285,7 +344,8 @@ def _alt_published(
 ) -> str:
     lines = [
         "Times measured here and published, against block size, both logarithmic: "
-        f"{' and '.join(methods)}."
+        f"{' and '.join(methods)}.",
+        *_said_where(table),
     ]
     for row in published_rows:
         measured = table[measure][
@@ -300,7 +360,7 @@ def _alt_published(
                 f"measured {style.duration(median)}, published {style.duration(row['seconds'])}, "
                 f"ratio {median / row['seconds']:.3g}."
             )
-    if len(lines) == 1:
+    if not any(", ratio " in line for line in lines):
         lines.append("The tables have no size and number of ranks in common.")
     return "\n".join(lines)
 
@@ -338,6 +398,7 @@ def bcast_against_published(
         chosen = rows[rows[list(LINE)] == np.array(line, rows[list(LINE)].dtype)]
         sizes, low, median, high = _summary(chosen, measure)
         name = _bcast_name(dict(zip(LINE, line, strict=True)))
+        name += f", {OVERSUBSCRIBED}" * _shared_cores(rows, line[LINE.index("ranks")])
         marker = MARKERS[index % len(MARKERS)]
         figure.add_trace(_measured_bcast(name, line[1], marker, sizes, low, median, high))
         lines.append(_in_words(name, sizes, median))
@@ -346,14 +407,14 @@ def bcast_against_published(
     what = "mean over the ranks" if measure == "mean_s" else "last exit − first enter"
     times = np.concatenate([trace.y for trace in figure.data])
     style.time_axes(figure, times, f"time ({what}), seconds")
+    _titled(figure, "Broadcast: measured here, and published", rows)
     figure.update_layout(
-        title=dict(text="Broadcast: measured here, and published"),
         height=560,
         margin=dict(t=70, b=140),
         legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
     )
     first = "Broadcast times against message size, both logarithmic; published dotted, ours solid."
-    return style.finish(figure, "\n".join([first, *lines]))
+    return style.finish(figure, "\n".join([first, *_said_where(rows), *lines]))
 
 
 def _bcasts(table: NDArray[Any], measure: str) -> NDArray[Any]:
@@ -461,12 +522,18 @@ def time_against_size(
         return time_against_ranks(table, models, measure, cores)
     panels = [int(ranks) for ranks in np.unique(table["ranks"])]
     figure = _figure(
-        table, "ranks", panels, [f"{ranks} ranks" for ranks in panels], models, measure, cores
+        table,
+        "ranks",
+        panels,
+        [ranks_label(table, ranks) for ranks in panels],
+        models,
+        measure,
+        cores,
     )
     what = _what(table)
     of = "a rank's block" if what == "block" else "the message"
     size_axes(figure, place(table["bytes"]), f"bytes of {of}", len(panels))
-    figure.update_layout(title=dict(text=f"Time against {what} size"))
+    _titled(figure, f"Time against {what} size", table)
     return style.finish(figure, _alt(table, "ranks", panels, measure, models))
 
 
@@ -481,8 +548,16 @@ def time_against_ranks(
     panels = [int(size) for size in np.unique(table["bytes"])]
     titles = [style.byte_size(size) for size in panels] if any(panels) else [""]
     figure = _figure(table, "bytes", panels, titles, models, measure, cores)
-    figure.update_xaxes(title="ranks", tickvals=np.unique(table["ranks"]))
-    figure.update_layout(title=dict(text="Time against the number of ranks"))
+    counts = np.unique(table["ranks"]).tolist()
+    figure.update_xaxes(
+        title="ranks",
+        tickvals=counts,
+        ticktext=[
+            f"{ranks:,}" + (f"<br>{OVERSUBSCRIBED}" if _shared_cores(table, ranks) else "")
+            for ranks in counts
+        ],
+    )
+    _titled(figure, "Time against the number of ranks", table)
     return style.finish(figure, _alt(table, "bytes", panels, measure, models))
 
 
@@ -624,6 +699,7 @@ def _alt(
     else:
         sizes = f", {_and(map(style.byte_size, panels))}" if any(panels) else ""
         lines = [f"Time against the number of ranks: {counted}, {_and(values)} ranks{sizes}."]
+    lines += _said_where(table)
     for panel in panels:
         for value in values:
             chosen = table[(table[panel_field] == panel) & (table[field] == value)]

@@ -58,6 +58,7 @@ def run_cases(
     hosts: EmulatedHosts | slurm.Allocation | None = None,
     names: Sequence[str] | None = None,
     confined: str | Path | None = None,
+    bound: Callable[[int], Sequence[str]] = lambda ranks: (),
 ) -> list[Result]:
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
@@ -79,6 +80,8 @@ def run_cases(
     names    the host of each rank of the largest case; default: host by host, by their slots.
     confined   confine the ranks, on this machine (src_c/runtime/harness/confine.c): they start no
              processes, reach no files in this folder except their own, and get no seeds.
+    bound    for a number of ranks, mpirun's options that bind them on this machine, e.g.
+             mpilab.measure.distances.bound_options. Default: they are not bound.
     """
     check_real(cases)
 
@@ -109,6 +112,7 @@ def run_cases(
                 settings or {},
                 guarded,
                 confined,
+                bound(ranks) if hosts is None else (),
             )
 
         return run_in_turn(
@@ -159,6 +163,7 @@ class Mpirun(Program):
 
     where     this machine, emulated hosts or a Slurm job (mpilab.cluster.location)
     scratch   the folder for its files
+    bound     mpirun's options that bind the ranks
     The other arguments are those of run_cases.
     """
 
@@ -174,10 +179,11 @@ class Mpirun(Program):
         settings: Mapping[str, str],
         guarded: Iterable[str | Path] | None = None,
         confined: str | Path | None = None,
+        bound: Sequence[str] = (),
     ) -> None:
         super().__init__(library, function, cases, tempfile.mkdtemp(dir=scratch), keep)
         self.where = where
-        command = where.mpirun(len(where.names))
+        command = [*where.mpirun(len(where.names)), *bound]
         self.harness = build.sanitized_harness() if sanitize else build.need(build.HARNESS_PROGRAM)
         self.identity = secrets.token_hex(8)
         # Otherwise segments of killed ranks would stay in shared memory forever.

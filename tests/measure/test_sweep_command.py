@@ -55,6 +55,7 @@ def test_a_sweep_prints_medians_and_keeps_the_rows(tmp_path, capsys):
 def test_what_was_refused_is_told_and_nothing_else_is_lost(tmp_path, capsys):
     asked = [
         "allgather",
+        "--oversubscribe",
         "--ranks",
         "3",
         "--sizes",

@@ -10,7 +10,7 @@ from mpilab.measure import guard, sweep
 from mpilab.measure.guard import Algorithm, choose
 from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected, from_messages
 
-SETTINGS = dict(repetitions=2, warmup=1, progress=False)
+SETTINGS = dict(repetitions=2, warmup=1, progress=False, oversubscribe=True)
 
 
 def pattern(collective, name, shape):

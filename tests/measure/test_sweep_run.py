@@ -20,7 +20,7 @@ from mpilab.measure.sweep_table import read
 from mpilab.runners.mpirun import run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = dict(repetitions=3, warmup=1, progress=False)
+QUICK = dict(repetitions=3, warmup=1, progress=False, oversubscribe=True)
 
 
 def points(table):

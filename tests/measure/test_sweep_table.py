@@ -34,8 +34,8 @@ def path(tmp_path):
 def test_the_header_is_the_one_that_was_agreed_on(path):
     store(path)
     assert path.read_text() == (
-        "collective,library,algorithm,number,ranks,bytes,segment,fanout,radix,repetition,"
-        "span_s,mean_s,max_s,min_s\n"
+        "collective,library,algorithm,number,ranks,bytes,segment,fanout,radix,cores,"
+        "machine,repetition,span_s,mean_s,max_s,min_s\n"
     )
 
 

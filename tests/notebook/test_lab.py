@@ -1,6 +1,8 @@
 """What a notebook calls, for every collective: run, check with a choice of kernels, sweep."""
 
+import os
 import re
+import time
 
 import nbformat
 import numpy as np
@@ -11,6 +13,7 @@ from c_kernels import build
 from mpilab.cluster.engines import Cluster
 from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
 from mpilab.errors import InputError
+from mpilab.measure.dataset import processor
 from mpilab.notebook import lab, session
 from mpilab.notebook.lab import predict
 
@@ -219,6 +222,7 @@ def test_a_sweep_times_every_collective_and_rounds_the_sizes_of_reductions_up(cl
         root=1,
         segment=32,
         fanout=2,
+        oversubscribe=True,
         progress=False,
     )
     sizes = {
@@ -237,10 +241,63 @@ def test_a_sweep_times_every_collective_and_rounds_the_sizes_of_reductions_up(cl
     assert (table["max_s"] >= table["mean_s"]).all() and (table["mean_s"] >= table["min_s"]).all()
 
 
+BOUND = """#define _GNU_SOURCE
+#include "mpilab.h"
+#include <sched.h>
+#include <stdlib.h>
+MPILAB_BARRIER(bound);
+MPILAB_BARRIER(bound)
+{
+    cpu_set_t mine, all;
+    CPU_ZERO(&all);
+    sched_getaffinity(0, sizeof mine, &mine);
+    int size, cpu = 0;
+    MPI_Comm_size(comm, &size);
+    while (!CPU_ISSET(cpu, &mine))
+        cpu++;
+    MPI_Allreduce(&(int){1 << cpu}, &cpu, 1, MPI_INT, MPI_BOR, comm);
+    const int naps = getenv("OMPI_MCA_mpi_yield_when_idle") != NULL;
+    const int bound = CPU_COUNT(&mine) == 1 && __builtin_popcount((unsigned)cpu) == size;
+    return bound && !naps ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_sweep_is_a_job_whose_ranks_are_bound_and_spin_while_those_of_the_cluster_sleep(
+    cluster, tmp_path
+):
+    session.kernels["barrier_bound"] = build(BOUND, tmp_path)
+    one = dict(repetitions=200, progress=False)
+    spent, began = cluster.processor_seconds(), time.monotonic()
+    table = session.sweep(["barrier_bound"], ranks=[2], **one)
+    share = (cluster.processor_seconds() - spent) / (time.monotonic() - began)
+    assert len(table) == 200  # it returned no error: every rank had a core of its own
+    assert 0 <= share < session.ASLEEP and cluster.processor_seconds() > 0
+    cores = len(os.sched_getaffinity(0))
+    assert set(table["cores"]) == {cores} and set(table["machine"]) == {processor()}
+    with pytest.warns(UserWarning, match="barrier_bound is left out"):  # they share cores
+        table = session.sweep(["barrier_bound"], ranks=[cores + 1], oversubscribe=True, **one)
+    assert len(table) == 0
+    with pytest.raises(InputError, match=rf"ranks={cores + 1}: there are {cores} cores.*simulate"):
+        session.sweep(["barrier_linear"], ranks=[2, cores + 1], **one)
+    session.kernels.clear()
+
+
+def test_a_sweep_warns_of_a_cluster_whose_ranks_do_not_sleep(cluster, monkeypatch):
+    used = iter((10.0, 70.0))
+    monkeypatch.setattr(type(cluster), "processor_seconds", lambda self: next(used))
+    with pytest.warns(UserWarning, match="ranks of the cluster used .*% of a core.*sweep again"):
+        session.sweep(
+            ["barrier_linear"], ranks=[2], repetitions=1, progress=False, oversubscribe=True
+        )
+
+
 def test_a_sweep_without_sizes_is_for_barriers(cluster):
-    assert len(session.sweep(["barrier_linear"], repetitions=3, progress=False)) == 3
+    once = dict(ranks=[2], repetitions=3, progress=False, oversubscribe=True)
+    assert len(session.sweep(["barrier_linear"], **once)) == 3
     with pytest.raises(InputError, match="sweep of bcast_chain: no sizes; give bytes"):
-        session.sweep(["bcast_chain"], progress=False)
+        session.sweep(["bcast_chain"], **once)
 
 
 def test_a_barrier_that_is_none_has_no_picture_and_is_left_out_of_a_sweep(cluster, tmp_path):
@@ -253,7 +310,7 @@ def test_a_barrier_that_is_none_has_no_picture_and_is_left_out_of_a_sweep(cluste
     assert run.diagnosis.kind == WRONG_RESULT and run.figures() == []
     assert run.smallest.ranks == 2
     with pytest.warns(UserWarning, match="barrier_none is left out .* with 4 ranks: no barrier"):
-        table = session.sweep(["barrier_none"], repetitions=2, progress=False)
+        table = session.sweep(["barrier_none"], repetitions=2, progress=False, oversubscribe=True)
     assert len(table) == 0
     session.kernels.clear()
 

@@ -5,6 +5,7 @@ import pytest
 
 from mpilab.algorithms import schedule_of
 from mpilab.errors import InputError
+from mpilab.measure import sweep_table
 from mpilab.measure.dataset import published_allgather
 from mpilab.measure.sweep_table import ROW
 from mpilab.models import Hockney, cost, predict, predict_schedule
@@ -33,6 +34,8 @@ def table(algorithms=("ring", "bruck"), rank_counts=(4,), sizes=(32, 1024, 32768
                             0,
                             0,
                             0,
+                            0,
+                            "",
                             repetition,
                             span,
                             span / 2,
@@ -135,6 +138,8 @@ def rows(
                 segment,
                 fanout,
                 0,
+                0,
+                "",
                 repetition,
                 seconds,
                 seconds,
@@ -215,6 +220,31 @@ def test_a_barrier_is_drawn_over_the_ranks():
     text = style.alt(figure).splitlines()
     assert text[0] == "Time against the number of ranks: 2 algorithms, 2, 4 and 8 ranks."
     assert text[2] == "4 ranks, medians from fastest to slowest: tree 4 µs, linear 8 µs."
+
+
+def test_a_figure_says_where_its_times_come_from_and_which_ranks_shared_cores():
+    measured = table(rank_counts=(2, 4))
+    measured["cores"], measured["machine"] = 2, "a processor"
+    figure = sweep.time_against_size(measured)
+    where = "easured on a processor, 2 cores, 2 and 4 ranks"
+    assert figure.layout.title.text == f"Time against block size<br><sub>M{where}</sub>"
+    panels = [note.text for note in figure.layout.annotations]
+    assert panels == ["2 ranks", "4 ranks, oversubscribed"]
+    text = style.alt(figure).splitlines()
+    assert text[1:3] == [f"Times m{where}.", "4 ranks: oversubscribed, more ranks than cores."]
+    over = sweep.time_against_ranks(measured)
+    assert over.layout.xaxis.ticktext == ("2", "4<br>oversubscribed")
+    printed = sweep_table.text(sweep_table.summarize(measured))
+    assert printed.count("4 oversubscribed") == 6 and "2 oversubscribed" not in printed
+    names = {
+        trace.name for trace in sweep.table_against_published(published_allgather(), measured).data
+    }
+    assert {"P = 2", "P = 4 (here oversubscribed)"} <= names
+    measured["cores"], measured["machine"] = 0, "flat-1024x1"
+    measured["ranks"] *= 256
+    figure = sweep.time_against_size(measured)
+    assert "Simulated on flat-1024x1, 512 and 1,024 ranks" in figure.layout.title.text
+    assert [note.text for note in figure.layout.annotations] == ["512 ranks", "1,024 ranks"]
 
 
 def test_time_against_ranks_has_a_panel_for_each_size():
