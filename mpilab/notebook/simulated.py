@@ -1,9 +1,13 @@
-"""Kernels on simulated clusters: `run` returns one KernelRun, `scaling` the times over sizes."""
+"""Kernels on simulated clusters: `run` returns one KernelRun, `sweep` a table of times over sizes,
+`scaling` times with rounds and messages. LINK is the cost of a message on a flat cluster."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of, room
 from mpilab.cases.data import datatype
@@ -13,6 +17,8 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Place
 from mpilab.hosts.platforms import Platform, PlatformOrder, calibrated, platform
 from mpilab.kernels.simgrid import kernels
+from mpilab.measure.crossover import LINK
+from mpilab.measure.sweep_table import ROW as SWEPT
 from mpilab.models.declared import kernels_of, unknown_kernel
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun, usual
@@ -23,7 +29,17 @@ from mpilab.util.files import csv_text
 from mpilab.util.kit import ROOT
 from mpilab.util.text import aligned
 
-__all__ = ["Platform", "calibrated", "kernels", "platform", "run", "scaling", "simulate"]
+__all__ = [
+    "LINK",
+    "Platform",
+    "calibrated",
+    "kernels",
+    "platform",
+    "run",
+    "scaling",
+    "simulate",
+    "sweep",
+]
 
 # Results are compared if the buffers of all ranks are no larger in total; otherwise the kernel is
 # only timed.
@@ -177,6 +193,75 @@ def write(rows: Iterable[Simulated], path: str | Path) -> None:
         raise InputError(
             f"{path}: cannot be written: {error.strerror}; name another file"
         ) from None
+
+
+def sweep(
+    functions: Iterable[str],
+    platform: Any,
+    *,
+    sizes: Sequence[int],
+    order: Any = "seq",
+    seed: int = 1,
+    root: int = 0,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    limit: float = 600.0,
+) -> NDArray[Any]:
+    """Simulate kernels over message sizes; a table for the figures of mpilab.sweep, one row a call.
+
+    functions   kernels of the kit, or of %%kernel cells of this notebook.
+    platform, order, seed   as in mpilab.runners.simgrid.simulate; there is a rank on each slot.
+    sizes       bytes, as in mpilab.sweep.
+    root, segment, fanout, radix   as in mpilab.sweep.
+    limit       seconds of real time for all sizes of a kernel.
+
+    Each time is that of a second call, from the common start to the end of the last rank. The same
+    table comes out on every machine. Nothing is compared: a kernel must have passed its checks.
+
+    Raises SetupError without SimGrid, InputError for what cannot be simulated, and WrongRun if a
+    kernel does not complete.
+    """
+    found = platforms.platform(platform)
+    ranks = found.description.slots
+    rows = []
+    for function in functions:
+        library = session.simulated_library(function)
+        if library is None:
+            check_kernel(function)
+            library = kernels()
+        collective, _, algorithm = function.partition("_")
+        element = "int" if collective_of(collective).reduces else "byte"
+        cases = [
+            Case(
+                collective,
+                ranks,
+                -(-size // datatype(element)[1].size),
+                element,
+                root=root if collective_of(collective).is_rooted else 0,
+                segment=segment,
+                fanout=fanout,
+                radix=radix,
+                record=False,
+                dump=False,
+                warmup=1,
+            )
+            for size in sizes
+        ]
+        for result in simulate(
+            library, function, cases, found, order=order, seed=seed, limit=limit
+        ):
+            if result.outcome != "done":
+                raise WrongRun(KernelRun(function, result))
+            row = np.zeros(1, SWEPT)
+            row["collective"], row["library"], row["algorithm"] = collective, "ours", algorithm
+            row["number"], row["ranks"], row["bytes"] = -1, ranks, result.case.block_bytes
+            row["segment"], row["fanout"], row["radix"] = segment, fanout, radix
+            row["machine"] = f"{found.name}{'' if order == 'seq' else f' {order}'}"
+            for name in ("span_s", "mean_s", "max_s", "min_s"):
+                row[name] = seconds_of(result)
+            rows.append(row)
+    return np.concatenate([np.empty(0, SWEPT), *rows])
 
 
 def run(

@@ -21,8 +21,17 @@ ROOT = Path(__file__).resolve().parents[2]
 # Parameters for the solved lab, so that it takes less time.
 REDUCED = {
     "00-first-contact": {"SIZES": [1, 64, 4096, 65536], "REPETITIONS": 5},
-    "01-collective-algorithms": {"SIZES": [64, 4096, 16384], "REPETITIONS": 3},
-    "02-allgather": {"SIZES": [32, 4096], "PROCESSES": [2, 4], "REPETITIONS": 3},
+    "01-collective-algorithms": {
+        "SIZES": [64, 4096, 16384],
+        "REPETITIONS": 3,
+        "SIMULATED": [16],
+    },
+    "02-allgather": {
+        "SIZES": [32, 4096],
+        "PROCESSES": [2, 4],
+        "REPETITIONS": 3,
+        "SIMULATED": 16,
+    },
     "03-rank-mapping": {"SIZES": [1024, 32768], "REPETITIONS": 3},
     "04-topology": {"SIZES": [64, 16384], "REPETITIONS": 2},
     "05-parallel-io": {"SIZES": [64, 128], "REPETITIONS": 2},
