@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import jupytext
 import nbformat
 from nbformat import NotebookNode
 
@@ -219,6 +218,8 @@ def solution_lines(source: str | Path) -> list[str]:
 
 def _read(source: Path) -> tuple[list[NotebookNode], list[tuple[int, str]]]:
     """The cells of a source, and its markers as (line number, 'BEGIN' or 'END') in file order."""
+    import jupytext  # noqa: PLC0415 (slow: it imports Jupyter's server)
+
     try:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -19,6 +19,7 @@ from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis.model import NUMBERS
 from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
+from mpilab.grading.release import solutions
 from mpilab.judging import agreement, judge, rubric
 from mpilab.judging.calls import call
 from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict
@@ -291,8 +292,6 @@ class Told:
 
 def _solved(exercise: rubric.Exercise, source: Path, title: str) -> Told:
     """The solution in a lab's source, with what explains it: the kernel's header, or the hints."""
-    from mpilab.grading.release import solutions  # noqa: PLC0415 (jupytext is slow to import)
-
     text = solutions(source)[exercise.id]
     if exercise.kind == rubric.TEXT:
         return Told(title, tuple(text.split("\n\n")))
