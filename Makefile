@@ -48,7 +48,7 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help setup lab doctor build clean anew
 # Not in a handout:
-.PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench class release refresh lint format constraints
+.PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench class release refresh site lint format constraints
 # End
 
 .SUFFIXES:
@@ -123,6 +123,9 @@ refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/python tools/trust.py
 	$(BIN)/python tools/rooms.py
 	$(BIN)/python tests/hostile/attacks.py
+
+site: setup $(TEST_STAMP) ## make the site in out/site: the docs, and all labs as executed pages
+	$(BIN)/python tools/build_site.py
 
 lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change nothing
 	$(BIN)/ruff check
