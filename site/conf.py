@@ -21,6 +21,10 @@ root_doc = "index"
 
 nb_execution_mode = "off"  # the notebooks have been executed
 nb_render_markdown_format = "myst"
+# Only answers to predictions are folded.
+nb_code_prompt_show = nb_output_prompt_show = "Show what happens"
+nb_code_prompt_hide = nb_output_prompt_hide = "Hide what happens"
+highlight_language = "none"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_update_mathjax = False

@@ -1,6 +1,6 @@
 """Make the site in out/site: the docs, and all labs as executed pages; `make site`.
 
-    python tools/build_site.py [LAB ...] [--out DIR]
+    python tools/build_site.py [LAB ...] [--out DIR] [--work DIR]
 
 A lab is executed blank, as students get it, in a handout: no page holds an answer. An executed
 notebook is kept in build/site/ until the lab or the kit changes. Sphinx makes the pages, with the
@@ -41,7 +41,6 @@ from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 SITE = ROOT / "site"
-WORK = ROOT / "build" / "site"
 # What an executed lab depends on, besides the lab.
 EXECUTED_WITH = ("mpilab", "src_c", "data", "hostfiles", "labs/checks", "constraints.txt")
 PLOT, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
@@ -60,38 +59,46 @@ def main():
     parser = argparse.ArgumentParser(prog="build_site", description=__doc__.split("\n")[0])
     parser.add_argument("labs", nargs="*", metavar="LAB", help="default: all labs")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "site", metavar="DIR")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=ROOT / "build" / "site",
+        metavar="DIR",
+        help="where executed labs are kept (default: build/site)",
+    )
     options = parser.parse_args()
+    out, work = options.out.absolute(), options.work.absolute()
     known = sorted(path.stem for path in (ROOT / "labs" / "source").glob("*.py"))
     labs = options.labs or known
     for lab in labs:
         if lab not in known:
             raise InputError(f"lab {lab!r}: no such lab; write one of {', '.join(known)}")
-    source = lay_out(labs, executed(labs))
-    run_sphinx(source, options.out)
-    lost = broken(options.out)
+    source = lay_out(executed(labs, work), work)
+    run_sphinx(source, out)
+    lost = broken(out)
     if lost:
         raise MpilabError(
-            f"{options.out}: {len(lost)} broken links; correct them in the sources of the pages:\n"
+            f"{out}: {len(lost)} broken links; correct them in the sources of the pages:\n"
             + "\n".join(lost)
         )
-    print(f"site: {options.out / 'index.html'}")
+    print(f"site: {out / 'index.html'}")
 
 
 # The labs, executed.
 
 
-def executed(labs):
-    """{name: executed notebook} of START and `labs`, from build/site/ or newly executed."""
+def executed(labs, work):
+    """{name: executed notebook} of START and `labs`, kept in the folder `work`, or executed now."""
     kit = fingerprint()
     names = [Path(START).stem, *labs]
     kept = {}
     for name in names:
         text = (ROOT / "labs" / f"{name}.ipynb").read_bytes()
         digest = hashlib.sha256(kit + " ".join(labs).encode() * (name == names[0]) + text)
-        kept[name] = WORK / "executed" / f"{name}-{digest.hexdigest()[:16]}.ipynb"
+        kept[name] = work / "executed" / f"{name}-{digest.hexdigest()[:16]}.ipynb"
     missing = [name for name in names if not kept[name].exists()]
     if missing:
-        course = course_of(labs)
+        course = course_of(labs, work / "course")
         for name in tqdm(missing, desc="site: executing labs", unit="lab"):
             for old in kept[name].parent.glob(f"{name}-*.ipynb"):
                 old.unlink()
@@ -111,9 +118,8 @@ def fingerprint():
     return found.digest()
 
 
-def course_of(labs):
-    """A handout of `labs`, with its C code compiled."""
-    course = WORK / "course"
+def course_of(labs, course):
+    """The folder `course`, made a handout of `labs`, with its C code compiled."""
     shutil.rmtree(course, ignore_errors=True)
     handout(course, labs)
     made = ["make", "-s", "-j2", "-C", course / "src_c", f"MPICC={openmpi.tool('mpicc')}"]
@@ -148,9 +154,10 @@ def execute(notebook, target, course):
 # From notebooks and Markdown to the pages' sources.
 
 
-def lay_out(labs, notebooks):
-    """Write the sources of all pages, in the kit's own folders, for Sphinx; their folder."""
-    source = WORK / "source"
+def lay_out(notebooks, work):
+    """Write the sources of all pages below `work` for Sphinx, under their paths in the kit; the
+    folder."""
+    source = work / "source"
     shutil.rmtree(source, ignore_errors=True)
     docs = {f"docs/{name}.md" for names in PARTS.values() for name in names.split()}
     pages = docs | {f"{name}.md" for name in OTHERS} | {f"{name}/README.md" for name in READMES}
@@ -174,7 +181,7 @@ def lay_out(labs, notebooks):
     index = template.render(
         labs=[f"{title_of(name, notebook)} <labs/{name}>" for name, notebook in notebooks.items()],
         parts=parts,
-        deadlock=deadlock(),
+        deadlock=deadlock(work),
         crossover=figure_html(json.loads(figure.to_json()), style.alt(figure)),
     )
     atomic_write(source / "index.md", index)
@@ -223,7 +230,7 @@ def publish(cell, page, reachable):
         return
     tags = cell.metadata.setdefault("tags", [])
     if cell.metadata.get("jupyter", {}).get("source_hidden"):
-        tags.append("hide-input")
+        tags += ["remove-input", "hide-output"]
     is_check = re.match(r"lab\.check\(", cell.source)
     cell.outputs = [shown for each in cell.outputs for shown in published(each, bool(is_check))]
 
@@ -246,6 +253,11 @@ def published(output, is_check):
         alt = data["text/plain"].removeprefix("[figure: ").removesuffix("]")
         data = {"text/html": figure_html(data[PLOT], alt)}
         return [nbformat.v4.new_output("display_data", data)]
+    if "(nothing written)" in data.get("text/plain", ""):  # mpilab.predict's answer
+        answer = data["text/plain"].partition("What happens:")[2].strip()
+        return [
+            nbformat.v4.new_output("display_data", {"text/html": f"<p>{html.escape(answer)}</p>"})
+        ]
     if WIDGET in data:
         output.data = {"text/plain": data["text/plain"]}
     if output.get("name") == "stderr":
@@ -270,11 +282,10 @@ def figure_html(figure, alt):
 # The first page.
 
 
-def deadlock():
-    """The panel of a kernel that hangs, as the kit makes it."""
+def deadlock(work):
+    """The panel of a kernel that hangs, as the kit makes it; compiled in the folder `work`."""
     text = (SITE / "deadlock.c").read_text(encoding="utf-8")
-    WORK.mkdir(parents=True, exist_ok=True)
-    library = build.build(text, WORK, stem="allgather_mine", name="site/deadlock.c").library
+    library = build.build(text, work, stem="allgather_mine", name="site/deadlock.c").library
     (result,) = mpirun.run_cases(library, "allgather_mine", [Case("allgather", 4, 4, "int")])
     found = KernelRun("allgather_mine", result).diagnosis
     if found is None or found.kind != DEADLOCK:
@@ -301,7 +312,7 @@ def crossovers():
 def run_sphinx(source, out):
     """Make the pages in `out`; raises MpilabError if Sphinx warns of anything."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto"]
-    command += ["-d", WORK / "doctrees", source, out]
+    command += ["-d", source.with_name("doctrees"), source, out]
     environment = {**os.environ, "MPILAB_SITE": str(SITE)}
     done = subprocess.run(command, env=environment)
     if done.returncode:

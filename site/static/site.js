@@ -21,7 +21,7 @@ function recolor() {
 }
 
 function letScrollByKeyboard() {
-  for (const box of document.querySelectorAll("pre, .table-wrapper, .output, .math, article table")) {
+  for (const box of document.querySelectorAll("pre, .table-wrapper, .output, .math, .mpilab-plot")) {
     if (box.scrollWidth > box.clientWidth + 1 && !box.hasAttribute("tabindex")) {
       box.tabIndex = 0;
     }
