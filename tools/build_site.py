@@ -303,7 +303,8 @@ def crossovers():
         }
     }
     figure = distances.crossover(found, {}, "Where another broadcast becomes faster than the tree")
-    return figure.update_layout(height=430, title_text="", margin_t=10)
+    figure.update_layout(height=430, title_text="", margin_t=10, yaxis_title_text="from this size")
+    return figure
 
 
 # From the sources to the pages.
