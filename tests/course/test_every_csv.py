@@ -12,6 +12,7 @@ from csv_attacks import ATTACKS, run_in_some_locale
 from marks_made_up import LAB, hand_in, verdict
 
 import mpilab
+from mpilab.algorithms import requests
 from mpilab.cli import main
 from mpilab.course import export, feedback, leaderboard, manual
 from mpilab.course.collect import collect
@@ -24,6 +25,7 @@ from mpilab.grading.submission import student_name
 from mpilab.measure import sweep_table
 from mpilab.measure.dataset import Dataset
 from mpilab.notebook import simulated
+from mpilab.trace.recording import REQUEST
 from mpilab.util.files import csv_text
 
 
@@ -147,6 +149,12 @@ def _dataset(out, folder):
     return folder / "x.csv"
 
 
+def _readers(out, folder):
+    return requests.write_readers(
+        folder / "x.csv", {attack: np.zeros(1, REQUEST) for attack in ATTACKS}
+    )
+
+
 def _simulated(out, folder):
     rows = [
         simulated.Simulated(attack, attack, attack, 4, 8, 1e-6, 1, 2, 3, True) for attack in ATTACKS
@@ -164,6 +172,7 @@ WRITERS = {
     "course/leaderboard.py": [_leaderboard],
     "measure/sweep_table.py": [_sweep],
     "measure/dataset.py": [_dataset],
+    "algorithms/requests.py": [_readers],
     "notebook/simulated.py": [_simulated],
 }
 

@@ -71,7 +71,8 @@ def board(monkeypatch, tmp_path):
     folder = tmp_path / "grading" / LAB
     folder.mkdir(parents=True)
     (folder / "leaderboard.toml").write_text(BOARD)
-    (folder / "rubric.toml").symlink_to(ROOT / "grading" / LAB / "rubric.toml")
+    for name in ("rubric.toml", "answers.py"):
+        (folder / name).symlink_to(ROOT / "grading" / LAB / name)
     read = leaderboard.load
     monkeypatch.setattr(leaderboard, "load", lambda lab: read(lab, tmp_path))
     return folder / "leaderboard.toml"

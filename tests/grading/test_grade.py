@@ -176,5 +176,6 @@ def test_a_rubric_that_asks_for_an_answer_that_the_lab_has_not_is_refused(tmp_pa
     rubric = (ROOT / "grading" / LAB / "rubric.toml").read_text(encoding="utf-8")
     changed = rubric.replace('id = "pairwise"', 'id = "sidewise"')
     (tmp_path / "grading" / LAB / "rubric.toml").write_text(changed, encoding="utf-8")
+    shutil.copy(ROOT / "grading" / LAB / "answers.py", tmp_path / "grading" / LAB)
     with pytest.raises(InputError, match="sidewise.*no answer cell"):
         Assignment.load(LAB, tmp_path)
