@@ -51,7 +51,9 @@ CRASH = (
 )
 MISSPELT = f"{HEAD}    err = MPI_Barrier(com);\n    return err;\n}}"
 # The measurements of lab 02 are irrelevant here.
-REDUCED = "RANKS = 4\nSIZES = [32, 4096]\nPROCESSES = [2, 4]\nREPETITIONS = 3\nSEED = 1"
+REDUCED = (
+    "RANKS = 4\nSIZES = [32, 4096]\nPROCESSES = [2, 4]\nREPETITIONS = 3\nSIMULATED = 16\nSEED = 1"
+)
 
 # Contrast (WCAG 2) of every piece of text in the panels with its background, worst first.
 CONTRASTS = """panels => {
