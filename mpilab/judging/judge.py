@@ -20,7 +20,7 @@ from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnos
 from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
-from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item, trusted
+from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item, right_value, trusted
 from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
@@ -77,7 +77,7 @@ def _right(item: Item, number: int) -> Any:
     """The right value of the call of this number, as it comes out of JSON."""
     if item.values:
         return item.values[number]
-    return json.loads(json.dumps(trusted(item.expected)(*item.arguments[number])))
+    return right_value(item.expected, item.arguments[number])
 
 
 def _complaint(judge: Callable[..., str], value: Any, arguments: tuple[Any, ...]) -> str:

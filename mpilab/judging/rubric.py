@@ -517,6 +517,12 @@ def trusted(name: str) -> Callable[..., Any]:
         ) from None
 
 
+def right_value(name: str, arguments: Iterable[Any]) -> Any:
+    """What the trusted function `name` returns, as it comes out of JSON like what an answer
+    returns: a tuple becomes a list."""
+    return json.loads(json.dumps(trusted(name)(*arguments)))
+
+
 @cache
 def _run(path: str) -> SimpleNamespace:
     """The names that the Python file `path` defines."""
@@ -878,9 +884,8 @@ def _public_item(item: Table, where: str) -> Table:
     first = {"id": item["id"], "title": None, "points": 1}
     entry = {**first, **taken, **public}
     if "expected" in entry and "arguments" in entry:
-        right = trusted(entry.pop("expected"))
-        # Through JSON, like what an answer returns: a tuple becomes a list.
-        entry["values"] = [json.loads(json.dumps(right(*each))) for each in entry["arguments"]]
+        expected = entry.pop("expected")
+        entry["values"] = [right_value(expected, each) for each in entry["arguments"]]
     if ".py:" in entry.get("complaint", ""):
         raise InputError(
             f"{where}, item {item['id']!r}: complaint = {entry['complaint']!r}: a handout has no "
