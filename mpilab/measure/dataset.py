@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -149,6 +150,7 @@ def stamp() -> tuple[str, str]:
     return datetime.now(UTC).date().isoformat(), machine()
 
 
+@cache
 def processor() -> str:
     """The name of this machine's processor, or "unknown processor"."""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
