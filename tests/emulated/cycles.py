@@ -11,7 +11,6 @@ import ctypes
 import json
 import os
 import sys
-import time
 
 import psutil
 from small_clusters import Traces, await_end, described
@@ -45,14 +44,13 @@ def cycle(number, library):
     (result,) = run_cases(
         library, f"allgather_{kind}", [Case("allgather", 4, 1)], hosts=hosts, limit=100.0
     )
-    end = time.clock_gettime(time.CLOCK_BOOTTIME)
     if number % 3 == 2:
         # Killed from within, not taken down.
         os.kill(traces.root, 9)
         await_end(traces.supervisor)
     hosts.down()
     words = f" ({result.detail} {result.log})" if result.outcome in (ERROR, TIME_OUT) else ""
-    return f"{kind}: {result.outcome}{words}", traces.left(since=end)
+    return f"{kind}: {result.outcome}{words}", traces.left()
 
 
 def seen():

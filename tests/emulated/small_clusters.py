@@ -1,9 +1,10 @@
 """Descriptions for tests of emulated hosts, and what a cluster leaves on a machine."""
 
-import math
 import os
 import select
 import subprocess
+import weakref
+from contextlib import ExitStack
 from itertools import count
 
 from mpilab.hosts.description import Description, Link
@@ -46,17 +47,31 @@ def await_end(process, seconds=20):
 
 
 class Traces:
-    """Where a running cluster is visible on this machine, to check again when it is down."""
+    """Where a running cluster is visible on this machine, to check again when it is down.
+
+    The kernel may number a new namespace as one that has just gone. So one namespace of each kind
+    of process is held open here: while it is, a process with its number is of this cluster.
+    """
 
     def __init__(self, hosts):
         self.directory = hosts.directory
         self.supervisor, self.root = (hosts._state.processes[n][0] for n in ("supervisor", "root"))
-        self.processes = os.readlink(f"/proc/{self.root}/ns/pid")
+        self._held = ExitStack()
+        weakref.finalize(self, self._held.close)
+        self.processes = self._hold(self.root, "pid")
         inside = list(map(self._namespaces_of, map(hosts.process, hosts.names)))
         assert all(self.processes in of_host for of_host in inside)
         assert not any(of_host & self._namespaces_of(os.getpid()) for of_host in inside)
         # A process that runs a command on a host (enter.py) is in all of these but the last.
         self.entered = [of_host - {self.processes} for of_host in inside]
+        for name, of_host in zip(hosts.names, self.entered, strict=True):
+            assert self._hold(hosts.process(name), "uts") in of_host
+
+    def _hold(self, process, kind):
+        """Hold a process's namespace of this kind open; its name in /proc."""
+        file = os.open(f"/proc/{process}/ns/{kind}", os.O_RDONLY)
+        self._held.callback(os.close, file)
+        return os.readlink(f"/proc/self/fd/{file}")
 
     @staticmethod
     def _namespaces_of(process):
@@ -67,17 +82,11 @@ class Traces:
         except OSError:
             return set()
 
-    def left(self, since=math.inf):
-        """What is still visible: list of str.
-
-        since   seconds since boot: a process that was begun later is not of this cluster. Numbers
-                of namespaces are given again, on a busy machine at once: so one or two of them
-                prove nothing.
-        """
+    def left(self):
+        """What is still visible: list of str."""
         found = [str(self.directory)] if self.directory.exists() else []
         for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
-            begun = begun_at(process)
-            if begun is None or begun / os.sysconf("SC_CLK_TCK") > since:
+            if begun_at(process) is None:
                 continue  # it has ended; the system's process 1 has yet to reap it
             its = self._namespaces_of(process)
             # Processes outside learn of the end, and may need a moment to end themselves.
