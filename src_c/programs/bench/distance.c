@@ -9,8 +9,13 @@
  *   gap SIZE REPETITION NANOSECONDS                between messages that are sent back to back
  *
  * Before these, it prints for each rank where it may run: at RANK HOST CPU... Each number is a mean
- * over as many messages as take about BATCH_NS. mpilab/measure/distances.py runs it, with ranks
- * bound to cores.
+ * over as many messages as take about BATCH_NS, or up to FEW_MESSAGES of those that take longer, if
+ * they fit into LONG_BATCH_NS. Each batch of a ping-pong begins with some untimed round trips,
+ * because the other measurements have left other data in the caches.
+ * mpilab/measure/distances.py runs it, with ranks bound to cores.
+ *
+ * As in osu_latency, a rank sends from one buffer and receives into another: bytes that it passes
+ * on from where they arrived are in its cache, and cost less.
  *
  *   gap: a train of n messages with one answer takes n - 1 gaps longer than a train of one.
  * Source: Hoefler, Lichei, Rehm (2007), "Low-Overhead LogGP Parameter Assessment for Modern
@@ -27,12 +32,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAG = 1, WARM_UP = 10, MOST_MESSAGES = 500, TRAIN = 64, SHORT_TRAIN = 8 };
+enum { TAG = 1, PAGE = 4096, TRAIN = 64, SHORT_TRAIN = 8 };
+enum { WARM_UP = 10, FEW_MESSAGES = 10, MOST_MESSAGES = 500 };
 enum { TRAIN_BYTES = 4 << 20 };
-static const double BATCH_NS = 200e3;
+static const double BATCH_NS = 200e3, LONG_BATCH_NS = 5e6;
 
 struct batch {
-    char *buffer;
+    void *outgoing, *incoming;
     int size, messages, rank, other;
 };
 
@@ -58,25 +64,31 @@ static double clock_cost_ns(void)
 
 static void send_bytes(const struct batch *batch, int size)
 {
-    MPI_Send(batch->buffer, size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD);
+    MPI_Send(batch->outgoing, size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD);
 }
 
 static void receive_bytes(const struct batch *batch, int size)
 {
-    MPI_Recv(batch->buffer, size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(batch->incoming, size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void round_trip(const struct batch *batch)
+{
+    if (batch->rank == 0)
+        send_bytes(batch, batch->size);
+    receive_bytes(batch, batch->size);
+    if (batch->rank == 1)
+        send_bytes(batch, batch->size);
 }
 
 static double one_way_ns(const struct batch *batch)
 {
     MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < batch->messages / 5; i++)
+        round_trip(batch);
     const double begin = clock_ns();
-    for (int i = 0; i < batch->messages; i++) {
-        if (batch->rank == 0)
-            send_bytes(batch, batch->size);
-        receive_bytes(batch, batch->size);
-        if (batch->rank == 1)
-            send_bytes(batch, batch->size);
-    }
+    for (int i = 0; i < batch->messages; i++)
+        round_trip(batch);
     return (clock_ns() - begin) / batch->messages / 2;
 }
 
@@ -87,7 +99,7 @@ static double send_overhead_ns(const struct batch *batch, double clock_cost)
     for (int i = 0; i < batch->messages; i++) {
         MPI_Request request;
         const double begin = clock_ns();
-        MPI_Isend(batch->buffer, batch->size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD,
+        MPI_Isend(batch->outgoing, batch->size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD,
                   &request);
         busy += clock_ns() - begin - clock_cost;
         MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -117,7 +129,7 @@ static double train_ns(const struct batch *batch, int length)
     const double begin = clock_ns();
     if (batch->rank == 0) {
         for (int i = 0; i < length; i++)
-            MPI_Isend(batch->buffer, batch->size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD,
+            MPI_Isend(batch->outgoing, batch->size, MPI_BYTE, batch->other, TAG, MPI_COMM_WORLD,
                       &requests[i]);
         MPI_Waitall(length, requests, MPI_STATUSES_IGNORE);
         receive_bytes(batch, 0);
@@ -145,14 +157,23 @@ static void say(const char *quantity, int size, int repetition, double nanosecon
     printf("%s %d %d %.3f\n", quantity, size, repetition, nanoseconds);
 }
 
+static int messages_of(double round_trip_ns)
+{
+    const double usual = BATCH_NS / round_trip_ns, most = LONG_BATCH_NS / round_trip_ns;
+    if (usual >= FEW_MESSAGES)
+        return usual < MOST_MESSAGES ? (int)usual : MOST_MESSAGES;
+    if (most >= FEW_MESSAGES)
+        return FEW_MESSAGES;
+    return most >= 1 ? (int)most : 1;
+}
+
 static void measure(struct batch *batch, int repetitions, double clock_cost)
 {
     /* The first messages set up the connection and memory; later ones tell how long a message
      * takes. */
     batch->messages = WARM_UP;
     one_way_ns(batch);
-    const double fitting = BATCH_NS / (2 * one_way_ns(batch) + 1);
-    batch->messages = fitting > MOST_MESSAGES ? MOST_MESSAGES : fitting < 1 ? 1 : (int)fitting;
+    batch->messages = messages_of(2 * one_way_ns(batch) + 1);
     MPI_Bcast(&batch->messages, 1, MPI_INT, 0, MPI_COMM_WORLD);
 
     for (int repetition = 0; repetition < repetitions; repetition++) {
@@ -193,6 +214,18 @@ static void say_where(int rank)
     printf("at 1 %s\n", place);
 }
 
+/* Page-aligned memory that has been written once, so that the system has allocated it. */
+static void *new_buffer(size_t bytes)
+{
+    void *buffer;
+    if (posix_memalign(&buffer, PAGE, bytes > 0 ? bytes : 1) != 0) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return NULL;
+    }
+    memset(buffer, 1, bytes);
+    return buffer;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -209,11 +242,11 @@ int main(int argc, char **argv)
     const double clock_cost = clock_cost_ns();
     for (int i = 2; i < argc; i++) {
         batch.size = atoi(argv[i]);
-        batch.buffer = calloc((size_t)batch.size + 1, 1);
-        if (batch.buffer == NULL)
-            MPI_Abort(MPI_COMM_WORLD, 1);
+        batch.outgoing = new_buffer((size_t)batch.size);
+        batch.incoming = new_buffer((size_t)batch.size);
         measure(&batch, atoi(argv[1]), clock_cost);
-        free(batch.buffer);
+        free(batch.incoming);
+        free(batch.outgoing);
     }
     MPI_Finalize();
     return 0;
