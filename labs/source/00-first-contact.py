@@ -63,7 +63,7 @@ from mpilab.hosts import hostfile as hosts
 from mpilab.hosts.mapping import here, mapped, mpirun
 from mpilab.measure import osu
 from mpilab.measure.dataset import published_latency
-from mpilab.measure.distances import fit_distances, measure, read_machine
+from mpilab.measure.distances import fit_distances, measure, read_machine, where
 from mpilab.models import fit_hockney
 from mpilab.plots import distances, matrix
 from mpilab.plots.network import placement as draw
@@ -264,10 +264,10 @@ show(draw(shuffled, {"line by line": shuffled.placement(policy="seq")}))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-where = shuffled.placement(policy="seq")
-leaving = sum(a != b for a, b in zip(where, where[1:], strict=False))
+hosts_in_turn = shuffled.placement(policy="seq")
+leaving = sum(a != b for a, b in zip(hosts_in_turn, hosts_in_turn[1:], strict=False))
 steps.answer(
-    f"{leaving} of the {len(where) - 1}: only ranks 3 and 4 are neighbors on one host.",
+    f"{leaving} of the {len(hosts_in_turn) - 1}: only ranks 3 and 4 are neighbors on one host.",
     right=leaving,
 )
 
@@ -693,7 +693,7 @@ shortest.answer(
 # %%
 off_line = mpilab.predict("")
 fits = fit_distances(table)
-show(distances.time_against_size(table, fits))
+show(distances.time_against_size(table, fits, where=where()))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -712,7 +712,7 @@ off_line.answer(
 smaller_error = mpilab.predict("", choices=["α", "β"])
 for distance, model in fits.items():
     print(f"{distance}: {model}")
-show(distances.parameters(fits))
+show(distances.parameters(fits, where=where()))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens

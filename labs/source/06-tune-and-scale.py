@@ -140,7 +140,9 @@ print(*dict.fromkeys(told.lines()), sep="\n")
 # follow the model: how much longer its choice takes than the best one that was measured.
 
 # %%
-pingpong = osu.run("osu_latency", sizes=(1, 1 << 20), iterations=ITERATIONS, warmup=10)
+pingpong = osu.run(
+    "osu_latency", sizes=(1, 1 << 20), iterations=ITERATIONS, warmup=10, oversubscribe=True
+)
 model = models.fit_hockney(pingpong.rows["size"], pingpong.rows["avg_us"] * 1e-6)
 print(model)
 print(f"latency and bytes cost the same at {byte_size(model.half_size)}")

@@ -587,7 +587,7 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
             "PATH,\notherwise the kit's, which measures like OMB 7.3."
         ),
     )
-    usual = "2, and no other" if kind.is_between_two else "4"
+    usual = "2, and no other" if kind.is_between_two else "4, or 2 if there are fewer cores"
     add_ranks(parser, f"default: {usual}")
     parser.add_argument(
         "-i",
@@ -671,6 +671,11 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--map-by", metavar="WORDS", help="passed to mpirun unchanged")
     parser.add_argument(
+        "--oversubscribe",
+        action="store_true",
+        help="allow more ranks than cores, which take turns; the table says so",
+    )
+    parser.add_argument(
         "--own", action="store_true", help="use the kit's program even if OMB's is on PATH"
     )
     add_json(parser)
@@ -718,6 +723,7 @@ def _osu(options: argparse.Namespace) -> int:
             cpu_list=options.cpu_list,
             map_by=options.map_by,
             own=options.own,
+            oversubscribe=options.oversubscribe,
             on_line=show,
         )
     if options.json:

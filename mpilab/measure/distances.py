@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
+from mpilab.measure.dataset import processor
 from mpilab.models.point_to_point import Hockney, LogGP, LogP, fit_hockney, fit_loggp, fit_logp
 from mpilab.util import processes
+from mpilab.util.units import plural
 
 OTHER_HOST = "other host"
 DISTANCES = ("same core", "shared L2", "shared L3", "same socket", "other socket", OTHER_HOST)
@@ -240,6 +242,16 @@ def measure(
         _check_places(said, name, machine.pairs.get(name))
         rows += [(name, *row) for row in parse(said)]
     return np.array(rows, ROW)
+
+
+def where(machine: Machine | None = None) -> str:
+    """Where `measure` takes its times: 'measured on AMD EPYC, 2 cores, 2 ranks'.
+
+    machine   default: this one.
+    """
+    machine = machine or read_machine()
+    cores = len(machine.usable & set(machine.cpus))
+    return f"measured on {processor()}, {plural(cores, 'core')}, 2 ranks"
 
 
 def pair_options(machine: Machine, pair: tuple[int, int]) -> list[str]:

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from typing import IO, Any
@@ -24,9 +24,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
+from mpilab.measure.dataset import processor
+from mpilab.measure.sweep import check_cores, cores_of
+from mpilab.measure.sweep_table import OVERSUBSCRIBED, is_oversubscribed
 from mpilab.util.processes import Said, end_family, trouble
 from mpilab.util.text import ranges, suggestion
+from mpilab.util.units import plural
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 _MEBIBYTE = 1 << 20
@@ -434,6 +439,7 @@ class OsuTable:
                bytes per second), valid, ...
     program    the program that measured, from a line '# program: ...'; otherwise ''.
     text       the complete output.
+    where      'measured on AMD EPYC, 2 cores, 4 ranks, oversubscribed'; '' from `parse`.
     """
 
     benchmark: str
@@ -443,6 +449,7 @@ class OsuTable:
     rows: NDArray[Any]
     program: str = ""
     text: str = ""
+    where: str = ""
 
     @property
     def all_valid(self) -> bool | None:
@@ -563,13 +570,15 @@ def run(
     cpu_list: str | Iterable[int] | None = None,
     map_by: str | None = None,
     own: bool = False,
+    oversubscribe: bool = False,
     on_line: Callable[[str], object] | None = None,
     limit: float = LIMIT_S,
 ) -> OsuTable:
     """Run an OSU micro-benchmark and return its OsuTable.
 
     benchmark   'osu_bcast', ... (mpilab.measure.osu.BENCHMARKS).
-    ranks       default: 2 for osu_latency and osu_bw (which take no other number), otherwise 4.
+    ranks       default: 2 for osu_latency and osu_bw, which take no other number; otherwise 4, or 2
+                on fewer than 4 cores without `oversubscribe`.
     iterations, warmup   -i and -x: timed calls of a size, and untimed calls before them.
     sizes       -m: 'MAX', 'MIN:MAX', ... or a pair (MIN, MAX), in bytes.
     full        -f: also the smallest and largest mean of a rank, and the iterations (collectives).
@@ -578,15 +587,20 @@ def run(
     mca         MCA parameters for mpirun, a mapping or pairs.
     cpu_list    '0,1': rank r on the r-th of these CPUs. map_by: mpirun's --map-by.
     own         use the kit's program even if OMB's is on PATH.
+    oversubscribe   allow more ranks than cores: they take turns, and the table says so.
     on_line     called with each line as it is printed.
     limit       maximum seconds without a line.
 
     Other options have OMB's defaults. OMB's program of that name is used if it is on PATH,
     otherwise the kit's own; the table's `program` says which. Raises InputError for invalid
-    options, SetupError if the kit's program cannot be built, MpilabError if the run fails.
+    options, and for more ranks than cores without `oversubscribe`; SetupError if the kit's program
+    cannot be built, MpilabError if the run fails.
     """
+    known, cores = benchmark_of(benchmark), cores_of(slurm.wished())
+    if ranks is None and not known.is_between_two:
+        ranks = 4 if cores >= 4 or oversubscribe else 2
     options = Options(
-        benchmark_of(benchmark),
+        known,
         ranks,
         iterations,
         warmup,
@@ -597,8 +611,15 @@ def run(
         window,
         memory,
     )
-    where = [*mca_arguments(mca), *placement(options.rank_count, cpu_list, map_by)]
-    return launch(options, program_of(benchmark, own), where, on_line, limit)
+    check_cores([options.rank_count], cores, oversubscribe, "mpilab bench")
+    placed = [*mca_arguments(mca), *placement(options.rank_count, cpu_list, map_by)]
+    where = f"{processor()}, {plural(cores, 'core')}, {plural(options.rank_count, 'rank')}"
+    notes = []
+    if is_oversubscribed(options.rank_count, cores):
+        where += f", {OVERSUBSCRIBED}"
+        notes.append(f"# {OVERSUBSCRIBED}: {where.removesuffix(f', {OVERSUBSCRIBED}')}")
+    table = launch(options, program_of(benchmark, own), placed, on_line, limit, notes)
+    return replace(table, where=f"measured on {where}")
 
 
 def launch(
@@ -607,8 +628,12 @@ def launch(
     where: Sequence[str] = (),
     on_line: Callable[[str], object] | None = None,
     limit: float = LIMIT_S,
+    notes: Sequence[str] = (),
 ) -> OsuTable:
-    """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable."""
+    """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable.
+
+    notes   lines of comment that begin its text.
+    """
     command = [
         openmpi.tool("mpirun"),
         "-n",
@@ -624,7 +649,7 @@ def launch(
         tempfile.TemporaryDirectory(prefix="mpilab-osu-") as scratch,
         closing(_lines(command, options, scratch, said, limit)) as lines,
     ):
-        for line in chain(first, lines):
+        for line in chain(notes, first, lines):
             got.append(line)
             if on_line:
                 on_line(line)

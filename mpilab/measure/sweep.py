@@ -64,7 +64,9 @@ def cores_of(hosts: object = None) -> int:
     return len(os.sched_getaffinity(0))
 
 
-def check_cores(ranks: Iterable[int], cores: int, oversubscribe: bool) -> None:
+def check_cores(
+    ranks: Iterable[int], cores: int, oversubscribe: bool, command: str = "mpilab sweep"
+) -> None:
     """Raise InputError for more ranks than cores, unless `oversubscribe`."""
     for number in ranks:
         if is_oversubscribed(number, cores) and not oversubscribe:
@@ -72,8 +74,8 @@ def check_cores(ranks: Iterable[int], cores: int, oversubscribe: bool) -> None:
                 f"ranks={number}: there {'is' if cores == 1 else 'are'} {cores} core"
                 f"{'s' * (cores != 1)}, so the ranks would take turns, and their times would show "
                 f"how they wait. Measure up to {cores}, or simulate more (mpilab.simulated.sweep). "
-                "To time them anyway, and have that labeled, write oversubscribe=True (mpilab "
-                "sweep: --oversubscribe)"
+                "To time them anyway, and have that labeled, write oversubscribe=True "
+                f"({command}: --oversubscribe)"
             )
 
 

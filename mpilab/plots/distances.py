@@ -216,6 +216,7 @@ def side_by_side(tables: Mapping[str, OsuTable]) -> Figure:
 
     tables   {label: OsuTable (mpilab.measure.osu)}, all with latencies or all with bandwidths.
              Error bars show the smallest and the largest mean of a rank if the table has them (-f).
+             Where they were measured is said below the title, for tables that `run` made.
 
     Raises InputError for no tables, a mixture, or tables without sizes (osu_barrier).
     """
@@ -244,9 +245,20 @@ def side_by_side(tables: Mapping[str, OsuTable]) -> Figure:
     else:
         figure.update_yaxes(type="log", title="bandwidth, MB/s")
     what = "latency" if field == "avg_us" else "bandwidth"
-    figure.update_layout(title=dict(text=f"OSU {what} against message size"))
+    where = "; ".join(dict.fromkeys(table.where for table in tables.values() if table.where))
+    figure.update_layout(title=dict(text=_titled(f"OSU {what} against message size", where)))
     alt = f"OSU {what} against message size, both logarithmic: {', '.join(tables)}."
-    return style.finish(figure, "\n".join([alt, *lines]))
+    return style.finish(figure, "\n".join([alt, *_told(where), *lines]))
+
+
+def _titled(title: str, where: str) -> str:
+    """The title, and below it where the times come from."""
+    return f"{title}<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else title
+
+
+def _told(where: str) -> list[str]:
+    """The same as lines of a text alternative."""
+    return [f"Times {where}."] if where else []
 
 
 def _field(tables: Mapping[str, OsuTable]) -> str:
@@ -302,13 +314,17 @@ def _said(value: float, field: str) -> str:
 
 
 def time_against_size(
-    table: NDArray[Any], fits: Mapping[str, Any] | None = None, quantity: str = "one_way"
+    table: NDArray[Any],
+    fits: Mapping[str, Any] | None = None,
+    quantity: str = "one_way",
+    where: str = "",
 ) -> Figure:
     """Figure of median time against message size for each distance.
 
     table     of mpilab.measure.distances.
     fits      {distance: Hockney, LogP or LogGP}, whose `time` is drawn dashed.
     quantity  one of QUANTITIES.
+    where     where the times come from (mpilab.measure.distances.where), below the title.
 
     Error bars show the quartiles. Raises InputError if the table lacks the quantity.
     """
@@ -316,7 +332,8 @@ def time_against_size(
     names = [name for name in DISTANCES if name in rows["distance"]]
     figure = plotly.subplots.make_subplots(cols=1)
     lines = [
-        f"Time ({WORDS[quantity]}) against message size, both logarithmic: {', '.join(names)}."
+        f"Time ({WORDS[quantity]}) against message size, both logarithmic: {', '.join(names)}.",
+        *_told(where),
     ]
     for name in names:
         sizes, low, median, high = summary(rows[rows["distance"] == name], "seconds")
@@ -335,15 +352,17 @@ def time_against_size(
             lines.append(f"{name}, dashed: {fits[name]}.")
     size_axes(figure, rows["bytes"], "bytes of the message")
     time_axes(figure, rows["seconds"], f"time ({WORDS[quantity]}), seconds")
-    figure.update_layout(title=dict(text="A message by distance"), height=480)
+    figure.update_layout(title=dict(text=_titled("A message by distance", where)), height=480)
     return style.finish(figure, "\n".join(lines))
 
 
-def parameters(fits: Mapping[str, Any], title: str = "What a message costs, by distance") -> Figure:
+def parameters(
+    fits: Mapping[str, Any], title: str = "What a message costs, by distance", where: str = ""
+) -> Figure:
     """Figure of the parameters of `fits` {distance: Hockney, LogP or LogGP}, a panel for each.
 
-    Error bars are one standard error to either side, if it is known. Raises InputError for no fits
-    or fits of different models.
+    Error bars are one standard error to either side, if it is known. `where` the times come from is
+    said below the title. Raises InputError for no fits or fits of different models.
     """
     kinds = {type(fit) for fit in fits.values()}
     if len(kinds) != 1:
@@ -381,8 +400,8 @@ def parameters(fits: Mapping[str, Any], title: str = "What a message costs, by d
         )
         figure.update_yaxes(rangemode="tozero", row=1, col=column)
     figure.update_xaxes(type="category", tickangle=-30)
-    figure.update_layout(title=dict(text=title), height=400, margin=dict(t=90))
-    lines = [f"{title}: {', '.join(PARAMETERS[one][0] for one in shown)}."]
+    figure.update_layout(title=dict(text=_titled(title, where)), height=400, margin=dict(t=90))
+    lines = [f"{title}: {', '.join(PARAMETERS[one][0] for one in shown)}.", *_told(where)]
     return style.finish(figure, "\n".join(lines + [f"{name}: {fits[name]}." for name in names]))
 
 

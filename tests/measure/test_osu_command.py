@@ -87,6 +87,7 @@ def test_options_go_to_the_run(monkeypatch):
         "cpu_list": "0,1",
         "map_by": None,
         "own": True,
+        "oversubscribe": False,
     }
 
 

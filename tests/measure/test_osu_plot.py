@@ -1,5 +1,7 @@
 """Tables of OSU in one figure."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,14 @@ def test_the_text_alternative_holds_every_value():
         "default: 1 B 2 µs, 2 B 3 µs.",
         "pipeline: 1 B 5 µs.",
     ]
+
+
+def test_where_the_times_come_from_is_below_the_title_once():
+    where = "measured on a processor, 2 cores, 4 ranks, oversubscribed"
+    here = replace(FULL, where=where)
+    figure = side_by_side({"default": here, "pipeline": here, "read": PLAIN})
+    assert figure.layout.title.text.endswith(f"<br><sub>M{where[1:]}</sub>")
+    assert style.alt(figure).splitlines()[1] == f"Times {where}."
 
 
 def test_bandwidths_have_a_figure_of_their_own():

@@ -14,6 +14,8 @@ from mpilab.measure.osu import BENCHMARKS, Options, Program, launch
 from mpilab.util.kit import ROOT
 
 FEW = {"iterations": 3, "warmup": 1, "before_each": 1}
+UNSIZED = {"iterations": 3, "warmup": 1}
+SHARED = {"oversubscribe": True}
 COLLECTIVES = [b.name for b in BENCHMARKS.values() if b.kind == "collective"]
 SOURCES = ROOT / "src_c" / "programs" / "osu"
 
@@ -59,7 +61,9 @@ def by_hand(folder, *words):
 
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_every_collective_is_right_on_three_ranks(name):
-    table = osu.run(name, ranks=3, sizes="1:16384", full=True, validate=True, own=True, **FEW)
+    table = osu.run(
+        name, ranks=3, sizes="1:16384", full=True, validate=True, own=True, **SHARED, **FEW
+    )
     rows = table.rows
     assert (table.benchmark, table.version, table.datatype) == (name, "7.3", "MPI_CHAR")
     assert rows["size"].tolist() == [1 << power for power in range(15)]
@@ -210,6 +214,23 @@ def test_a_run_without_a_line_is_ended_with_all_that_it_started(on_path, tmp_pat
         osu.run("osu_bcast", ranks=2, limit=20)
     pids = [int((tmp_path / f"{rank}.pid").read_text()) for rank in (0, 1)]
     assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_more_ranks_than_cores_are_refused_unless_asked_for_and_then_labeled(monkeypatch):
+    monkeypatch.setattr(osu, "cores_of", lambda hosts=None: 2)
+    with pytest.raises(InputError, match="ranks=3: there are 2 cores.*mpilab bench: --oversub"):
+        osu.run("osu_bcast", ranks=3, own=True)
+    lines = []
+    shared = osu.run("osu_barrier", ranks=3, own=True, on_line=lines.append, **SHARED, **UNSIZED)
+    assert re.fullmatch(r"# oversubscribed: .+, 2 cores, 3 ranks", lines[0])
+    assert repr(shared).splitlines()[0] == lines[0]
+    assert shared.where.endswith(", 2 cores, 3 ranks, oversubscribed")
+
+
+def test_without_a_number_of_ranks_a_core_for_each_is_what_counts(monkeypatch):
+    monkeypatch.setattr(osu, "cores_of", lambda hosts=None: 3)
+    table = osu.run("osu_barrier", own=True, **UNSIZED)
+    assert table.where.endswith(", 3 cores, 2 ranks") and "oversubscribed" not in table.text
 
 
 def test_an_unknown_benchmark_is_refused_with_those_there_are():
