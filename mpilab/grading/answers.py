@@ -4,7 +4,11 @@ Nothing else of the submission is used: added cells, changed checks, cell types,
 outputs are dropped.
 """
 
+import ast
+import builtins
 import copy
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbformat import NotebookNode
@@ -13,6 +17,20 @@ from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
 
 MISSING, MOVED, DUPLICATED, UNRECOGNIZED = "missing", "moved", "duplicated", "unrecognized"
+
+# What a lab's examples call: functions that compute, draw or print, and leave nothing behind.
+ONLY_SHOWING = ("mpilab.run", "mpilab.predict")
+ONLY_SHOWING_MODULES = (
+    "IPython.display",
+    "mpilab.algorithms",
+    "mpilab.models",
+    "mpilab.plots",
+    "mpilab.util.units",
+    "numpy",
+)
+ONLY_SHOWING_METHODS = ("answer", "matrix", "show")
+NOT_ONLY_SHOWING_BUILTINS = {"__import__", "compile", "eval", "exec", "open", "setattr", "delattr"}
+WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,147 @@ def transplant(
         if name in answers:
             cell.source = answers[name]
     return notebook, problems
+
+
+def without_examples(notebook: NotebookNode) -> NotebookNode:
+    """A copy of the notebook in which those cells before the first answer are empty that only show
+    something: they print the same for the whole class.
+
+    Such a cell only calls functions that leave nothing behind, and no later cell uses a name that
+    it binds. `notebook` comes from `transplant`. Cells keep their numbers.
+    """
+    notebook = copy.deepcopy(notebook)
+    answers = [number for number, cell in enumerate(notebook.cells) if answer_id(cell) is not None]
+    first = answers[0] if answers else 0
+    code = [cell for cell in notebook.cells[:first] if cell.cell_type == "code"]
+    imported: dict[str, str] = {}
+    showing = [(cell, names) for cell in code if (names := _Names.of(cell, imported)).only_shows]
+    shown_by = {id(cell) for cell, _ in showing}
+    needed: set[str] = set()
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and id(cell) not in shown_by:
+            needed |= _uses(cell)
+    # A cell that is needed needs others, above or below it (for what a function calls).
+    left = len(showing) + 1
+    while len(showing) < left:
+        left = len(showing)
+        for each in list(showing):
+            cell, names = each
+            values = {name for _, other in showing for name in other.bound}
+            if needed & (names.bound | names.receivers) or names.receivers - values:
+                showing.remove(each)
+                needed |= _uses(cell)
+    for cell, _ in showing:
+        cell.source = ""
+    return notebook
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names in a cell: those that it binds, and those whose methods might change them.
+
+    only_shows   True if it only calls functions that leave nothing behind.
+    """
+
+    bound: frozenset[str]
+    receivers: frozenset[str]
+    only_shows: bool
+
+    @classmethod
+    def of(cls, cell: NotebookNode, imported: dict[str, str]) -> "_Names":
+        """The names in a cell of the trusted lab. Adds what it imports to {name: full name}."""
+        tree = _parsed(cell)
+        if tree is None or "parameters" in cell.metadata.get("tags", ()):
+            return cls(frozenset(), frozenset(), False)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+                for alias in node.names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    imported[name] = module + (alias.name if alias.asname or module else name)
+        bound = frozenset(_bound(tree))
+        only_shows, receivers = True, set()
+        for node in ast.walk(tree):
+            if isinstance(node, _LASTING) or (
+                isinstance(node, (ast.Attribute, ast.Subscript))
+                and not isinstance(node.ctx, ast.Load)
+            ):
+                only_shows = False
+            if isinstance(node, ast.Call):
+                called = _dotted(node.func)
+                root = called.partition(".")[0]
+                if root in imported:
+                    full = imported[root] + called.removeprefix(root)
+                    only_shows &= full in ONLY_SHOWING or full.startswith(
+                        tuple(f"{module}." for module in ONLY_SHOWING_MODULES)
+                    )
+                elif root == called and hasattr(builtins, root):
+                    only_shows &= root not in NOT_ONLY_SHOWING_BUILTINS
+                elif root and called.rpartition(".")[2] not in ONLY_SHOWING_METHODS:
+                    receivers.add(root)
+        return cls(bound, frozenset(receivers), only_shows)
+
+
+# Statements that do more than compute a value.
+_LASTING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.With,
+    ast.AsyncWith,
+    ast.Delete,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Await,
+)
+
+
+def _parsed(cell: NotebookNode) -> ast.Module | None:
+    """The cell as Python; None if it has magic commands. For cells of the trusted lab only."""
+    try:
+        return ast.parse(cell.source)
+    except SyntaxError:
+        return None
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """The names that a cell binds, and perhaps some that are local to its functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+
+
+def _uses(cell: NotebookNode) -> set[str]:
+    """The names that a cell may use. A C answer uses none, and any word of another one may be."""
+    if answer_id(cell) is not None and cell.source.startswith("%%kernel"):
+        return set()
+    tree = None if answer_id(cell) is not None else _parsed(cell)
+    if tree is None:
+        return set(WORD.findall(cell.source))
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def _dotted(node: ast.expr) -> str:
+    """What is called, such as "np.sort"; "" for a method of a value without a name."""
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Call):
+            parts.append("()")
+            node = node.func
+        elif isinstance(node, ast.Subscript):
+            parts.append("[]")
+            node = node.value
+        else:
+            return ""
+    return ".".join([node.id, *reversed(parts)])
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

@@ -22,7 +22,7 @@ from mpilab import __version__
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import gradebook, marks
-from mpilab.grading.answers import answer_cells, is_blank, transplant
+from mpilab.grading.answers import answer_cells, is_blank, transplant, without_examples
 from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, Referee
@@ -541,7 +541,7 @@ def judge(
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
     shown = workers.submit(
-        _shown, submission.student, notebook, rubric.parameters
+        _shown, submission.student, without_examples(notebook), rubric.parameters
     )  # first: it takes longest
     judged = {}
     for exercise in rubric.exercises:

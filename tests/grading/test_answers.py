@@ -1,12 +1,16 @@
 """Answers, and nothing else, are copied into the trusted lab."""
 
+import ast
+import builtins
 import copy
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from mpilab.errors import InputError
-from mpilab.grading.answers import answer_cells, is_blank, lift, transplant
+from mpilab.grading.answers import answer_cells, is_blank, lift, transplant, without_examples
+from mpilab.grading.release import trusted
+from mpilab.util.kit import ROOT
 
 
 def answer(name, source, make=new_code_cell):
@@ -113,3 +117,104 @@ def test_the_answers_of_our_own_notebook_come_as_a_dict(lab):
     lab.cells.append(answer("ring", ""))
     with pytest.raises(InputError, match="twice"):
         answer_cells(lab)
+
+
+EXAMPLES = """\
+import numpy as np
+import mpilab
+from mpilab.plots.style import show
+from mpilab.plots.schedule import rounds
+cluster = mpilab.Cluster(4).start()
+"""
+
+
+def left_of(*cells, answered="%%kernel ring\nint ring(void);", after="lab.check('ring')"):
+    """The sources before the answer that `without_examples` leaves, after a first cell that
+    imports and starts, and all that follows."""
+    made = [new_code_cell(source) for source in (EXAMPLES, *cells)]
+    notebook = new_notebook(cells=[*made, answer("ring", answered), new_code_cell(after)])
+    before = copy.deepcopy(notebook)
+    shortened = without_examples(notebook)
+    assert notebook == before
+    assert [shortened.cells[0].source, *(cell.source for cell in shortened.cells[-2:])] == [
+        EXAMPLES,
+        answered,
+        after,
+    ]
+    assert len(shortened.cells) == len(notebook.cells)
+    return [cell.source for cell in shortened.cells[1:-2]]
+
+
+def test_cells_before_the_first_answer_that_only_show_something_are_empty():
+    assert left_of(
+        "drawn = mpilab.predict('')\nshow(rounds(range(8)))",
+        "drawn.answer('8', right=8)",
+        "mpilab.run('allgather_sends_first', count=25_000)",
+        "for row in np.sort([2, 1]):\n    print(row)",
+    ) == ["", "", "", ""]
+
+
+def test_an_example_stays_if_a_later_cell_may_use_its_names():
+    run = "example = mpilab.run('allgather_ring')"
+    assert left_of(run) == [""]
+    assert left_of(run, after="print(example)") == [run]
+    assert left_of(run, answered="def cost(p):\n    return example.rounds") == [run]
+    assert left_of(run, answered="%%kernel ring\nint example;") == [""]
+    function = "def shown():\n    return example"
+    assert left_of(run, function, after="shown()") == [run, function]
+    assert left_of(run, function) == ["", ""]
+    extended = "example.append(1)"
+    assert left_of(run, extended, "example.show('rounds')", after="print(example)") == [
+        run,
+        extended,
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%%kernel example\nint example(void);",
+        "%matplotlib inline",
+        "import sys",
+        "cluster.restart()",
+        "mpilab.Cluster(8).start()",
+        "np.random.default_rng = None",
+        "open('file', 'w')",
+        "values = {}\nvalues['a'] = 1",
+        "subprocess.run(['make'])",
+    ],
+)
+def test_a_cell_that_leaves_something_behind_stays(source):
+    assert left_of(source) == [source]
+
+
+@pytest.mark.parametrize(
+    "lab", sorted((ROOT / "labs" / "source").glob("*.py")), ids=lambda p: p.stem
+)
+def test_without_examples_every_lab_still_defines_what_it_uses(lab):
+    notebook = without_examples(trusted(lab))
+    trees = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not cell.source.startswith("%"):
+            trees += ast.walk(ast.parse(cell.source))
+    names = [node for node in trees if isinstance(node, ast.Name)]
+    known = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | set(dir(builtins))
+    for node in trees:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            known |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            known.add(node.name)
+        elif isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler):
+            known.add(node.name)
+    assert {node.id for node in names if isinstance(node.ctx, ast.Load)} - known == set()
+
+
+def test_lab_02_is_run_without_its_deadlocks_and_schedules():
+    notebook = without_examples(trusted(ROOT / "labs" / "source" / "02-allgather.py"))
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert 'mpilab.run("allgather_sends_first"' not in text
+    assert 'schedule("bruck", 5)' not in text
+    assert "cluster = mpilab.Cluster(RANKS).start()" in text and "lab.check(" in text
