@@ -43,8 +43,7 @@ File_get_type_extent File_get_byte_offset File_get_info
 """.split()
 # SMPI (SimGrid 3.32) has none of these: a kernel that calls one cannot be simulated.
 NOT_SIMULATED = """
-Comm_test_inter Bsend Ibsend Irsend Bsend_init Rsend_init
-Request_get_status Type_create_darray Info_dup
+Comm_test_inter Bsend_init Rsend_init Request_get_status Type_create_darray Info_dup
 """.split()
 # What a kernel's callback may call. One that deletes an attribute may free what the attribute held,
 # even while no kernel runs, when a message would appear in no recording. One that combines elements

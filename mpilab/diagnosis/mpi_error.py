@@ -277,6 +277,12 @@ MEANINGS = {
     "MPI_ERR_ARG": ("", "an argument is not valid", "Look at the arguments one by one."),
     "MPI_ERR_NO_MEM": ("", "memory ran out", "Check how much the kernel allocates."),
 }
+# What is wrong with a buffered send, and what to do.
+NO_ROOM = (
+    "the message does not fit into the attached buffer",
+    "Attach a buffer with MPI_Buffer_attach before the first buffered send. It needs room for each "
+    "message that may be under way: its size by MPI_Pack_size, plus MPI_BSEND_OVERHEAD.",
+)
 IN_PLACE_HINT = (
     "With MPI_IN_PLACE, sendcount and sendtype are ignored: use recvcount, recvtype and the "
     "rank's own block in recvbuf."
@@ -317,6 +323,8 @@ def explained(evidence: Evidence, call: Call, waiting: Call, name: str) -> tuple
         meaning, hint = why.meaning, why.hint
     elif name == "MPI_ERR_TYPE" and _no_send_type(evidence.result.case):
         hint = IN_PLACE_HINT
+    elif name == "MPI_ERR_BUFFER" and call.name in ("MPI_Bsend", "MPI_Ibsend"):
+        meaning, hint = NO_ROOM
     elif name == "MPI_ERR_BUFFER":
         hint = collectives.null_buffer(evidence.result.case, call.rank) or hint
     elif name == "MPI_ERR_COUNT" and call.count < 0:

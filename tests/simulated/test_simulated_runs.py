@@ -232,6 +232,86 @@ def test_matched_probes_are_simulated_though_smpi_has_none(tmp_path, datatype):
     assert [traffic(result) for result in simulated] == [traffic(result) for result in real]
 
 
+BUFFERED = """#include "mpilab.h"
+#include <stdlib.h>
+int barrier_buffered(MPI_Comm comm);
+int barrier_buffered(MPI_Comm comm)
+{
+    enum { COUNT = 100000, BYTES = COUNT * (int)sizeof(int) + MPI_BSEND_OVERHEAD };
+    int rank, size, class, bytes, err, is_right = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    int *const data = malloc(sizeof(int[COUNT])), *const memory = malloc(BYTES);
+    MPI_Request request;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < COUNT; k++)
+            data[k] = rank;
+        err = MPI_Bsend(data, 0, MPI_INT, right, TAG, comm); /* empty: needs no buffer */
+        if (err == MPI_SUCCESS)
+            err = MPI_Buffer_attach(memory, BYTES);
+        if (err == MPI_SUCCESS && i == 0)
+            err = MPI_Bsend(data, COUNT, MPI_INT, right, TAG, comm);
+        if (err == MPI_SUCCESS && i == 1)
+            err = MPI_Ibsend(data, COUNT, MPI_INT, right, TAG, comm, &request);
+        if (err == MPI_SUCCESS && i == 1)
+            err = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (err != MPI_SUCCESS)
+            return err;
+        MPI_Error_class(MPI_Bsend(data, 1, MPI_INT, MPI_PROC_NULL, TAG, comm), &class);
+        is_right = is_right && class == MPI_SUCCESS;
+        for (int k = 0; k < COUNT; k++)
+            data[k] = -1; /* what was sent is a copy */
+        MPI_Recv(data, 0, MPI_INT, left, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Recv(data, COUNT, MPI_INT, left, TAG, comm, MPI_STATUS_IGNORE);
+        is_right = is_right && data[0] == left && data[COUNT - 1] == left;
+        void *detached;
+        err = MPI_Buffer_detach(&detached, &bytes);
+        is_right = is_right && detached == memory && bytes == BYTES;
+    }
+    free(memory);
+    free(data);
+    return is_right ? err : MPI_ERR_OTHER;
+}
+"""
+# The second message does not fit beside the first one, which nobody has received.
+FULL = """#include "mpilab.h"
+int barrier_full(MPI_Comm comm);
+int barrier_full(MPI_Comm comm)
+{
+    static char memory[300000 + MPI_BSEND_OVERHEAD], data[200000];
+    int rank, err;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Buffer_attach(memory, sizeof memory);
+    err = MPI_Ssend(data, 0, MPI_BYTE, MPI_PROC_NULL, TAG, comm);
+    for (int i = 0; i < 2 && err == MPI_SUCCESS; i++)
+        err = MPI_Bsend(data, sizeof data, MPI_BYTE, 1 - rank, TAG, comm);
+    return err;
+}
+"""
+
+
+def test_buffered_sends_are_simulated_though_smpi_has_none(tmp_path):
+    case = Case("barrier", 3, 0)
+    (real,) = run_cases(build.build(BUFFERED, tmp_path).library, "barrier_buffered", [case])
+    built = simgrid.build(BUFFERED, tmp_path)
+    (simulated,) = simulate(built.library, "barrier_buffered", [case], standstill=0.5)
+    for result in (real, simulated):
+        assert result.outcome == DONE and diagnose(result) is None
+    assert traffic(simulated) == traffic(real)
+
+
+def test_a_buffered_send_without_room_in_the_buffer_fails_alike(tmp_path):
+    case = Case("barrier", 2, 0)
+    (real,) = run_cases(build.build(FULL, tmp_path).library, "barrier_full", [case])
+    (simulated,) = simulate(simgrid.build(FULL, tmp_path).library, "barrier_full", [case])
+    for result in (real, simulated):
+        found = diagnose(result)
+        assert "MPI_Bsend returned MPI_ERR_BUFFER" in found.headline
+        assert "MPI_BSEND_OVERHEAD" in found.hint
+
+
 POLLING = """#include "mpilab.h"
 int bcast_polling(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int bcast_polling(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)

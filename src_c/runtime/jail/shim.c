@@ -1537,19 +1537,6 @@ static const char *text_at(const char *call, u32 at)
     return text;
 }
 
-#ifdef MPILAB_SIMULATED
-IMPORT(u32, MPI_Buffer_attach, u32 buffer, u32 bytes)
-{
-    (void)buffer, (void)bytes;
-    jail_not_simulated("MPI_Buffer_attach");
-}
-
-IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
-{
-    (void)address, (void)bytes;
-    jail_not_simulated("MPI_Buffer_detach");
-}
-#else
 /* The buffer for MPI_Bsend is outside: MPI keeps its own lists in it. */
 static struct {
     void *outside;
@@ -1592,8 +1579,6 @@ IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
     store(call, bytes, (u32)size);
     return (u32)err;
 }
-
-#endif
 
 IMPORT(u32, MPI_Info_set, u32 info, u32 key, u32 value)
 {

@@ -117,6 +117,18 @@ int simulated_imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message
 #define PMPI_Mrecv   simulated_mrecv
 #define PMPI_Imrecv  simulated_imrecv
 
+/* Buffered sends, which SMPI does not have; each needs as much room as in Open MPI. A send that
+ * requires that the receive is posted may start like any other. */
+#undef MPI_BSEND_OVERHEAD
+#define MPI_BSEND_OVERHEAD 128
+int simulated_bsend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                    MPI_Comm comm);
+int simulated_ibsend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request);
+#define PMPI_Bsend  simulated_bsend
+#define PMPI_Ibsend simulated_ibsend
+#define PMPI_Irsend PMPI_Isend
+
 /* Persistent requests without a peer, which SMPI cannot start. */
 int simulated_send_init(const void *buffer, int count, MPI_Datatype datatype, int peer, int tag,
                         MPI_Comm comm, MPI_Request *request);

@@ -49,7 +49,7 @@ SIM_JAIL = $(SIMULATED)/jail
 $(SIM_JAIL)/constants.h: runtime/jail/make_constants.c
 	@mkdir -p $(@D)
 	$(CC) -I"$$($(SMPICC) -E $< | sed -n 's|^# 1 "\(.*\)/mpi.h".*|\1|p' | head -n 1)" \
-	    -o $(@D)/make_constants $<
+	    -DMPILAB_SIMULATED -o $(@D)/make_constants $<
 	$(@D)/make_constants > $@
 
 $(SIM_JAIL)/%.o: runtime/jail/%.c
