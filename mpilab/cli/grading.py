@@ -606,6 +606,12 @@ def _add_rubric(commands: Commands) -> None:
     mutate.add_argument(
         "--again", action="store_true", help="judge again what has been judged before"
     )
+    mutate.add_argument(
+        "--quick",
+        action="store_true",
+        help="for the score alone: a mutant that loses an item by a few cases is not judged with "
+        "the others, so too few items are counted",
+    )
     add_json(mutate)
     add_jobs(mutate, "mutants")
     add_unsafe(mutate)
@@ -616,6 +622,11 @@ def _add_rubric(commands: Commands) -> None:
     other.add_argument("--exercise", metavar="E", help="only the answers to this exercise")
     other.add_argument(
         "--sample", type=positive, metavar="N", help="only N of each function (default: all)"
+    )
+    other.add_argument(
+        "--quick",
+        action="store_true",
+        help="with a few cases of each item, none of them timed: much faster",
     )
     other.set_defaults(call=_variants)
     for parser in (test, other):
@@ -644,6 +655,7 @@ def _variants(options: argparse.Namespace) -> int:
         progress=not options.no_progress,
         variants=True,
         sample=options.sample,
+        quick=options.quick,
     )
     print(proving.variant_table(proof))
     for said in proof.deviations:
@@ -690,6 +702,7 @@ def _mutate(options: argparse.Namespace) -> int:
         seed=options.seed,
         listed=options.listed,
         again=options.again,
+        quick=options.quick,
         jobs=options.jobs,
         unsafe=options.unsafe_no_sandbox,
         progress=not options.no_progress,

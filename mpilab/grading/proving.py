@@ -419,6 +419,7 @@ def prove(
     progress: bool = True,
     variants: bool = False,
     sample: int | None = None,
+    quick: bool = False,
     root: str | Path = ROOT,
 ) -> Proof:
     """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
@@ -426,6 +427,7 @@ def prove(
     exercise   judge only the answers to this one.
     variants   judge the honest variants of the C answers instead; with `sample`, only that many for
                each function, different ones for each function and lab.
+    quick      judge with a few cases of each item only; seeded bugs may then lose too little.
     jobs       how many answers are judged at once, in sandbox slots from `first_slot` up.
     runs       how often each is judged: its verdicts must be equal, including reasons and evidence,
                except for BY_THE_CLOCK.
@@ -442,6 +444,8 @@ def prove(
 
     def judged(sandbox: Sandbox, answer: Answer) -> ExerciseVerdict:
         asked = assignment.rubric.exercise(answer.exercise)
+        if quick and asked.kind == KERNEL:
+            asked = agreement.with_few_cases(asked)
         return Referee(sandbox).judge(asked, answer.source, blank=answer.role == BLANK)
 
     with (
@@ -649,6 +653,7 @@ def mutate(
     seed: int = 1,
     listed: bool = False,
     again: bool = False,
+    quick: bool = False,
     jobs: int | None = None,
     first_slot: int = 0,
     unsafe: bool = False,
@@ -661,6 +666,8 @@ def mutate(
     sample      how many mutants of each reference are judged, chosen by `seed`; default: all.
     listed      judge the mutants that equivalent.toml lists, instead of the others.
     again       also judge those whose verdict is in the user's cache.
+    quick       judge a mutant with few cases first, and with all only if it loses no item by these:
+                the scores are the same, the counts of items that were lost too low.
 
     Raises InputError for an unknown exercise and an incomplete lab, or if an entry of
     equivalent.toml matches no mutant; SetupError without tree-sitter or a sandbox.
@@ -679,7 +686,7 @@ def mutate(
         [mutant for *_, mutants in references for mutant in mutants],
     )
     prepare(assignment)
-    judge = _MutantJudge(assignment, again)
+    judge = _MutantJudge(assignment, again, quick)
     with (
         Workers(jobs, first_slot=first_slot, unsafe=unsafe) as workers,
         tqdm(desc=f"mutants of {lab}", unit="mutant", disable=not progress) as bar,
@@ -747,18 +754,21 @@ class _Draw:
 class _MutantJudge:
     """Judges a mutant in a sandbox, unless the cache has a verdict on the same text."""
 
-    def __init__(self, assignment: Assignment, again: bool) -> None:
-        self.assignment, self.again = assignment, again
+    def __init__(self, assignment: Assignment, again: bool, quick: bool = False) -> None:
+        self.assignment, self.again, self.quick = assignment, again, quick
         self.cache = kit.user_cache() / "mutants"
 
     def __call__(self, sandbox: Sandbox, mutant: Mutant) -> Judged:
         asked = self.assignment.parts[mutant.exercise]
         path = self.cache / f"{key(mutant.source, asked)}.json"
+        if self.quick and not path.exists():
+            path = path.with_suffix(".quick.json")
         if not self.again and path.exists():
             return Judged(mutant, json.loads(path.read_text(encoding="utf-8"))["lost"])
         exercise = self.assignment.rubric.exercise(mutant.exercise)
         for _ in range(2):  # a machine under load may not reach a verdict the first time
-            judged = Judged.of(mutant, Referee(sandbox).judge_simulated(exercise, mutant.source))
+            verdict = Referee(sandbox).judge_simulated(exercise, mutant.source, quick=self.quick)
+            judged = Judged.of(mutant, verdict)
             if not judged.undecided:
                 atomic_write(path, json.dumps({"lost": judged.lost}))
                 break

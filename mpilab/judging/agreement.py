@@ -39,6 +39,8 @@ from mpilab.runners.simgrid import CANNOT_SIMULATE
 
 # One machine cannot run more processes: beyond this, the simulation decides.
 MOST_REAL_RANKS = 64
+# How many cases of an item, on how many ranks, are tried first where one failure is enough.
+FEW, FEW_RANKS = 4, 8
 # The most ranks with which an answer that cannot be simulated is run on Open MPI.
 MOST_RANKS_ALONE = 16
 NOT_TRIED = frozenset({ERROR, SKIPPED})
@@ -174,6 +176,33 @@ def without_simulation(exercise: Exercise) -> Exercise:
     """The exercise with only those cases that are run on Open MPI in any event."""
     items = tuple(replace(item, simulated=(), also=(), than="") for item in exercise.items)
     return replace(exercise, items=items)
+
+
+def with_few_cases(exercise: Exercise) -> Exercise:
+    """The exercise with at most FEW cases of each item, on few ranks, and none that is timed.
+
+    An item that these cases fail is lost; one that passes them may still be.
+    """
+
+    def few(cases: Sequence[Case]) -> tuple[Case, ...]:
+        most = max(FEW_RANKS, min((case.ranks for case in cases), default=0))
+        small = [case for case in cases if case.ranks <= most]
+        return tuple(small[:: -(-len(small) // FEW) or 1])
+
+    kept = [few((*item.cases, *item.simulated)) for item in exercise.items]
+    every = {case for cases in kept for case in cases}
+    items = [
+        replace(
+            item,
+            cases=tuple(case for case in item.cases if case in cases),
+            simulated=tuple(case for case in item.simulated if case in cases),
+            also=tuple(case for case in item.also if case in every),
+            than="",
+        )
+        for item, cases in zip(exercise.items, kept, strict=True)
+    ]
+    variants = tuple(map(with_few_cases, exercise.variants))
+    return replace(exercise, items=tuple(items), variants=variants)
 
 
 def run_alone(exercise: Exercise) -> Exercise:
