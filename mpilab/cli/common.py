@@ -14,8 +14,11 @@ from mpilab.util.door import LatePackage
 from mpilab.util.text import suggestion
 from mpilab.util.units import positive, size
 
-# `mpilab --help` starts without numpy, plotly and ipyparallel.
+# `mpilab --help` starts without numpy, plotly and ipyparallel, and without what only some commands
+# need: tqdm looks up its version among the installed packages, which takes as long as Python.
 mpilab: Any = LatePackage("mpilab")
+progress: Any = LatePackage("tqdm")
+statistics: Any = LatePackage("statistics")
 
 
 # The parser.

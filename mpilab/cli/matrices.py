@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from mpilab.cli.common import (
@@ -20,6 +19,7 @@ from mpilab.cli.common import (
     add_seed,
     mpilab,
     print_json,
+    statistics,
 )
 from mpilab.errors import InputError
 from mpilab.util.units import byte_size, duration
@@ -297,7 +297,7 @@ def as_text(accounts: Sequence[Any]) -> str:
             byte_size(one.largest),
             "unknown" if one.read_calls is None else f"{one.read_calls:,}",
             "unknown" if one.memory is None else byte_size(one.memory),
-            duration(median(one.seconds)) if one.seconds else "not timed",
+            duration(statistics.median(one.seconds)) if one.seconds else "not timed",
             *(duration(one.modeled[name]) for name in storage),
         ]
         lines.append(f"| {' | '.join(cells)} |")

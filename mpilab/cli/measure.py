@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from mpilab.cli.common import (
     Commands,
     Parser,
@@ -21,6 +19,7 @@ from mpilab.cli.common import (
     mpilab,
     names,
     print_json,
+    progress,
 )
 from mpilab.errors import InputError
 from mpilab.util.text import suggestion
@@ -700,7 +699,7 @@ def _osu(options: argparse.Namespace) -> int:
     }
     osu = mpilab.measure.osu
     rows = osu.Options(osu.benchmark_of(options.benchmark), **asked).row_count
-    with tqdm(
+    with progress.tqdm(
         total=rows,
         desc=options.benchmark,
         unit="size",
@@ -710,9 +709,9 @@ def _osu(options: argparse.Namespace) -> int:
     ) as bar:
 
         def show(line: str) -> None:
-            # tqdm.write removes the bar and redraws it below the line.
+            # This removes the bar and redraws it below the line.
             if not options.json:
-                tqdm.write(line, file=sys.stdout)
+                progress.tqdm.write(line, file=sys.stdout)
                 sys.stdout.flush()
             bar.update(line.lstrip()[:1].isdigit())
 
