@@ -21,13 +21,16 @@ from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.links import lower_bound
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels
+from mpilab.hosts.platforms import platform
 from mpilab.kernels.build import KERNELS as KERNELS_LIBRARY
 from mpilab.kernels.build import need
+from mpilab.kernels.simgrid import kernels as simulated_kernels
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HAN, HOSTS_LIMIT_S, NO_HAN, Timed, time_on
-from mpilab.models import declared
+from mpilab.models import declared, least_seconds
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
+from mpilab.runners.simgrid import seconds_of, simulate
 
 CLUSTER = "four-groups"
 ORDERS = ("seq", "rr", "shuffled")
@@ -200,6 +203,58 @@ def bounds(timed: Iterable[Timed]) -> dict[tuple[str, str, int], float]:
                 "when this machine is less busy"
             )
         found[point] = lower_bound(described, result.levels, recording.matrix()).seconds
+    return found
+
+
+def over_least(
+    collective: str,
+    order_name: str,
+    size: int,
+    *,
+    names: Sequence[str] | None = None,
+    segments: Sequence[int] = (0,),
+) -> dict[tuple[str, int], float]:
+    """How long our kernels take on the links of CLUSTER, as a multiple of the least time: a dict
+    {(kernel, segment): simulated seconds over `mpilab.models.least_seconds`}.
+
+    The second of two calls is timed, since the first one finds out where the ranks are. Simulated:
+    the same on every machine.
+
+    order_name   of the ranks (mpilab.hosts.orders); a shuffled order has seed 1.
+    size         bytes of a block, or of the whole message in a bcast, reduce or allreduce.
+    names        kernels; default: all of the collective.
+    segments     bytes of a segment; 0 is the default of a kernel.
+
+    Raises SetupError without SimGrid, MpilabError if a kernel fails.
+    """
+    on = platform(CLUSTER)
+    hosts = order(on.description, order_name)
+    least = least_seconds(collective, on, Levels(on.description.places(hosts)), size)
+    datatype, element = collective_of(collective).timed_element
+    cases = [
+        Case(
+            collective,
+            len(hosts),
+            size // element,
+            datatype,
+            segment=segment,
+            record=False,
+            dump=False,
+            warmup=1,
+            function=kernel,
+        )
+        for kernel in names or declared.kernels_of(collective)
+        for segment in segments
+    ]
+    found = {}
+    for result in simulate(simulated_kernels(), "", cases, on, order=hosts):
+        case = result.case
+        if result.outcome != DONE:
+            raise MpilabError(
+                f"{case.function} with {case.describe()} in a simulation: {result.outcome}: "
+                f"{result.hang.describe() if result.hang else result.detail}"
+            )
+        found[case.function, case.segment] = seconds_of(result) / least
     return found
 
 

@@ -1,15 +1,112 @@
-"""Predicted times of schedules, and what is wrong with an order of ranks in lab 04."""
+"""Predicted times of schedules, the least time of any algorithm, and orders of ranks in lab 04."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.algorithms import allgather
 from mpilab.algorithms.algorithm import Quantity, Schedule, Transfer
 from mpilab.errors import InputError
+from mpilab.hosts.description import Link
 from mpilab.hosts.places import Levels
+from mpilab.hosts.platforms import FLAT, SWITCHES, Platform
 from mpilab.models.point_to_point import LogGP, Model
+
+# The least seconds of any algorithm, from the links of a platform.
+
+BOUNDED = ("bcast", "reduce", "gather", "scatter", "allgather", "allreduce")
+
+
+def least_seconds(
+    collective: str, platform: Platform, levels: Levels, bytes: float, root: int = 0
+) -> float:
+    """A lower bound on the seconds of a collective, whatever its algorithm, from the links.
+
+    collective   "bcast", "reduce", "gather", "scatter", "allgather" or "allreduce".
+    platform     hosts on one switch, or groups of hosts with an uplink each.
+    levels       where the ranks are.
+    bytes        m, of a block in gather, scatter and allgather, otherwise of the whole message.
+    root         of a collective that has one.
+
+    *Bytes.* Call the ranks of a node (or of a group) a part. Everything that a part exchanges with
+    the other ranks crosses its link, to the switch of its group (or to the core). Each direction of
+    a link has the full rate, so the fuller direction counts. Of P ranks, p in the part:
+
+        bcast      the root's part sends m, or no other rank ever has the message; each other part
+                   receives m.
+        reduce     each part sends m: of its data, at least one combined vector must leave it,
+                   because every element counts. The root's part receives m.
+        scatter    the root's part sends the blocks of the P - p other ranks; another one receives
+                   the p blocks of its own ranks.
+        gather     the reverse.
+        allgather  each part receives the P - p blocks of the others, and its p blocks leave it.
+        allreduce  from all n parts together, 2(n - 1)m are sent: for each element, before any part
+                   can know the result, each of the n - 1 others has sent something about its own
+                   data; afterwards, each of those has yet to receive the result. All links of a
+                   level have the same rate, so the fullest carries the mean or more, 2(n - 1)/n m.
+
+    The time is at least that of the link that needs longest for its bytes. The memory of a node
+    sets no limit: each pair of its ranks has the full rate.
+
+    *Latency.* No byte is on that link before it has crossed the first part of its path, and the
+    last byte has yet to cross the rest. So the latency of the shortest path over it is added.
+
+    What must wait for something else is not counted: filling a pipeline, rounds of messages,
+    headers. Nor are the ranks' own overheads, of which a simulation has none for a blocking send of
+    a long message. So the bound may be out of reach, above all for short messages.
+
+    Source: the bytes of Chan, Heimlich, van de Geijn, Purkayastha, "Collective communication:
+    theory, practice, and experience" (2007), section 3, with parts in the place of processes.
+    Raises InputError for other collectives and platforms, and for numbers that do not fit.
+    """
+    if collective not in BOUNDED:
+        raise InputError(
+            f"collective {collective!r}: there is no least time; use one of {', '.join(BOUNDED)}"
+        )
+    if platform.wiring not in (SWITCHES, FLAT) or platform.latencies:
+        raise InputError(
+            f"{platform.name}: the least time is known for hosts on switches; use a platform such "
+            "as 'four-groups', 'groups-4x4x8' or 'flat-16x8'"
+        )
+    ranks = len(levels.places)
+    if bytes < 0 or not 0 <= root < ranks:
+        raise InputError(
+            f"bytes={bytes}, root={root} with {ranks} ranks: give bytes of 0 or more and a rank"
+        )
+    if bytes == 0 or ranks == 1:
+        return 0.0
+    if levels.nodes == 1:
+        return platform.memory.latency
+    near, far = 2 * platform.host_link.latency, 2 * platform.group_link.latency
+    # Some group has two nodes: then a message can leave a node without leaving its group.
+    path = near if levels.nodes > levels.groups else near + far
+    seconds = path + _link_seconds(collective, levels.node, platform.host_link, bytes, root)
+    if levels.groups > 1:
+        between = _link_seconds(collective, levels.group, platform.group_link, bytes, root)
+        seconds = max(seconds, near + far + between)
+    return seconds
+
+
+def _link_seconds(
+    collective: str, part: NDArray[np.intp], link: Link, bytes: float, root: int
+) -> float:
+    """Seconds of the fullest link; `part` numbers the part of each rank, [P]."""
+    inside = np.bincount(part)
+    blocks: float  # what the link carries, in multiples of `bytes`
+    if collective == "allreduce":
+        blocks = 2 * (len(inside) - 1) / len(inside)
+    elif collective == "allgather":
+        blocks = max(inside.max(), len(part) - inside.min())
+    elif collective in ("gather", "scatter"):
+        others = np.delete(inside, part[root])
+        blocks = others.sum()  # over the root's link; the other ones carry less
+    else:
+        blocks = 1
+    assert link.rate is not None  # Platform has checked it
+    return float(blocks) * bytes * 8 / link.rate
+
 
 # Seconds for any schedule, round by round: with LogGP within and between nodes, or with Hockney.
 
