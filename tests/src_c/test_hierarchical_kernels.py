@@ -176,6 +176,21 @@ def test_lanes_share_what_goes_between_nodes():
     assert sent.min() > 0 and sent.sum() == 2 * 3 * BLOCK and sent.max() <= 3 * 2 * 4
 
 
+@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 1, 2), (1, 4, 1), (1, 1, 1)])
+def test_a_multilane_allreduce_in_segments_is_right_and_keeps_all_levels_busy(shape):
+    """Three segments of up to three ints follow each other: each step is a round."""
+    places = shuffled(shape)
+    (result,) = run([make_case("allreduce_multilane", places, segment=12)]).values()
+    messages = result.recording.messages
+    counted = (result.recording.rounds, len(messages), int(messages["bytes"].sum()))
+    assert counted == cost_of("allreduce_multilane").at(result.case)
+
+
+@pytest.mark.parametrize("more", [{"in_place": True}, {"warmup": 1, "repetitions": 2}])
+def test_a_multilane_allreduce_in_segments_is_right_on_nodes_and_groups_of_all_sizes(more):
+    run([make_case("allreduce_multilane", UNEVEN, segment=8, **more)])
+
+
 @pytest.mark.parametrize("name", ["hierarchical", "multilane"])
 def test_an_operation_that_does_not_commute_goes_the_way_that_keeps_the_order(name):
     (result,) = run([make_case(f"allreduce_{name}", UNEVEN, op="compose")]).values()
