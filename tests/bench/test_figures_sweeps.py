@@ -4,6 +4,7 @@ import pytest
 
 from mpilab.bench import FIGURES, figures
 from mpilab.kernels import openmpi
+from mpilab.measure import by_level
 from mpilab.models.declared import kernels_of
 
 OTHER_THAN_OURS = {
@@ -52,6 +53,36 @@ def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeyp
 
     monkeypatch.setattr(figures, "_medians", medians)
     assert figures.best_ratios("bcast") == [1.5] * figures.SWEEPS
+
+
+@pytest.mark.parametrize("collective", figures.BOUNDED_KERNELS)
+def test_what_is_held_against_the_links_is_a_kernel_by_kernel_ratio(collective, monkeypatch):
+    """The best kernel with the best segment counts; only kernels of the kit are named."""
+    asked = {}
+
+    def over_least(of, order, size, *, names, segments):
+        asked.update(of=of, order=order, size=size, names=names)
+        return {(name, segment): 1.5 - segment / 1e6 for name in names for segment in segments}
+
+    monkeypatch.setattr(figures.by_level, "over_least", over_least)
+    measure, _, aim, _ = FIGURES[f"{collective}_rr_2MB_vs_bound"]
+    cut = {"bcast": 4096, "reduce": 4096, "allreduce": 65536}.get(collective, 0)
+    assert (measure(), aim) == ([1.5 - cut / 1e6], "≤ 1.05")
+    assert (asked["of"], asked["order"], asked["size"]) == (collective, "rr", 2 << 20)
+    assert set(asked["names"]) <= set(kernels_of(collective))
+
+
+def test_a_kernel_over_the_least_time_is_simulated_in_that_order(require_tool):
+    """A flat tree sends the message into each group once in SEQ order, and more often in RR."""
+    require_tool("smpirun")
+    names = ["bcast_binomial", "bcast_pipelined"]
+    seq, rr = (
+        by_level.over_least("bcast", order, 65536, names=names, segments=(0, 1024))
+        for order in ("seq", "rr")
+    )
+    assert set(seq) == {(name, segment) for name in names for segment in (0, 1024)}
+    assert 1 <= seq["bcast_pipelined", 1024] == rr["bcast_pipelined", 1024] < 1.5
+    assert seq["bcast_binomial", 0] < rr["bcast_binomial", 0]
 
 
 def test_every_collective_has_both_figures():
