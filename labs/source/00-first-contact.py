@@ -523,7 +523,8 @@ both_receive.answer("Nothing, forever: each rank waits in MPI_Recv for what the 
 # - with $P-1$ messages, all of them from the root;
 # - with point-to-point calls only: no `MPI_Bcast` or other collective inside.
 #
-# Return the first error code, or `MPI_SUCCESS`. `TAG` from `mpilab.h` is a tag for all messages.
+# Return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. `TAG`
+# from `mpilab.h` is a tag for all messages.
 #
 # Where to start: what does the root do, and what do the others do? Which rank must the root skip?
 

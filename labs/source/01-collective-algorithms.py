@@ -428,8 +428,8 @@ Markdown("\n".join(lines))
 # communicator (a reversed one, a duplicate, a part of `MPI_COMM_WORLD`), and when it is called again, on
 # the same one or on a larger or smaller one; in strict mode, where every send waits for its receiver;
 # for messages too long to be buffered; and in whatever order messages arrive. Use point-to-point calls
-# only, complete every request, free what you allocate, and return the first error code, or
-# `MPI_SUCCESS`.
+# only, complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call fails,
+# return its error code: good practice, but not graded.
 
 # %% [markdown]
 # These help you:
@@ -605,7 +605,8 @@ known_ranks.answer(
 # at the root, on any communicator, called once or several times, and in strict mode, with
 # point-to-point calls only. What MPI ignores has no valid value: the receive count and type (in a
 # scatter: the send count and type) except at the root, and at the root those that belong to
-# `MPI_IN_PLACE`. Complete every request, free what you allocate, and return the first error code.
+# `MPI_IN_PLACE`. Complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call
+# fails, return its error code: good practice, but not graded.
 #
 # | function | what it needs | what counts |
 # |---|---|---|

@@ -609,9 +609,10 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #   ranks in RR order (2 points).
 #
 # Send data by point-to-point calls only. To find out which process is where, you may create
-# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you create, and return the first
-# error code, or `MPI_SUCCESS`. (A production kernel would cache what it found out as an attribute of
-# the communicator, instead of asking again in each call. Yours may ask.)
+# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you create, and return
+# `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (A production
+# kernel would cache what it found out as an attribute of the communicator, instead of asking again in
+# each call. Yours may ask.)
 
 # %% [markdown]
 # These help you:
