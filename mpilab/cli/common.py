@@ -121,6 +121,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON only")
 
 
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    """Add --trace."""
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="also write the recording as a trace: FILE.json for ui.perfetto.dev, or the folder "
+        "FILE.otf2 for Vampir and Score-P's tools",
+    )
+
+
 def add_lab(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
     """Add --lab; with `otherwise`, which says which lab is the default, the option is optional."""
     default = f" (default: {otherwise})" if otherwise else ""

@@ -17,6 +17,7 @@ from mpilab.cli.common import (
     add_ranks,
     add_reading,
     add_seed,
+    add_trace,
     mpilab,
     print_json,
     statistics,
@@ -86,15 +87,21 @@ def _add_cannon(commands: Commands) -> None:
         help="time limit (default: 600)",
     )
     add_former(parser, "--limit", "--timeout", type=float)
+    add_trace(parser)
     parser.set_defaults(call=_cannon)
 
 
 def _cannon(options: argparse.Namespace) -> None:
     """Multiply the matrices, and print the time and memory used."""
+    if options.trace:
+        mpilab.trace.export.check(options.trace)
     files = (options.a, options.b, options.out)
-    print(mpilab.mpiio.cannon.run(options.stage, options.ranks, *files, limit=options.timeout))
+    done = mpilab.mpiio.cannon.run(options.stage, options.ranks, *files, limit=options.timeout)
+    print(done)
     if options.out is not None:
         print(f"C: {options.out}")
+    if options.trace:
+        print(f"trace: {mpilab.trace.export.write(done.recording, options.trace)}")
 
 
 # `mpilab matrix make 512x512 a.bin`: create, convert, show, check and multiply matrix files.

@@ -18,6 +18,7 @@ from mpilab.cli.common import (
     add_seed,
     add_segment,
     add_source,
+    add_trace,
     add_tree,
     mpilab,
     print_json,
@@ -119,12 +120,7 @@ def _add_run(commands: Commands) -> None:
         action="store_true",
         help="compile FILE.c with AddressSanitizer and UndefinedBehaviorSanitizer",
     )
-    parser.add_argument(
-        "--trace",
-        metavar="FILE",
-        help="also write the recording as a trace: FILE.json for ui.perfetto.dev, or the folder "
-        "FILE.otf2 for Vampir and Score-P's tools",
-    )
+    add_trace(parser)
     add_json(parser)
     parser.set_defaults(call=_run)
 

@@ -1,5 +1,6 @@
 """`mpilab matrix` and `mpilab cannon`, as a user types them."""
 
+import json
 import resource
 
 import numpy as np
@@ -91,6 +92,27 @@ def test_cannon_says_where_time_and_memory_went(tmp_path, capsys):
     assert [line.split()[0] for line in said.splitlines()[2:5]] == ["read", "compute", "write"]
     assert "of all MPI time" in said and "most memory: rank 0 " in said
     assert out.read_bytes() == C.read_bytes()
+
+
+def test_cannon_writes_a_trace_of_every_rank_with_its_messages(tmp_path, capsys):
+    trace = tmp_path / "run.json"
+    assert main(["cannon", "1", "-n", "4", str(A), str(B), "--trace", str(trace)]) == 0
+    assert capsys.readouterr().out.endswith(f"trace: {trace}\n")
+    events = json.loads(trace.read_text())["traceEvents"]
+    called = {
+        rank: [e["name"] for e in events if e["ph"] == "X" and e["pid"] == rank]
+        for rank in range(4)
+    }
+    assert called[0].count("MPI_Send") == 9  # the sizes and two blocks to each other rank
+    assert all(called[rank].count("MPI_Recv") == 3 for rank in (1, 2, 3))
+
+
+def test_cannon_does_not_run_if_its_trace_cannot_be_written(tmp_path, capsys):
+    out = tmp_path / "c"
+    words = ["cannon", "1", str(A), str(B), "-o", str(out), "--trace", str(tmp_path / "run.txt")]
+    assert main(words) == 1
+    assert "run.txt: not a kind of trace" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_cannon_refuses_what_cannot_be_in_words(tmp_path, capsys):
