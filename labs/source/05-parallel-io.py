@@ -36,6 +36,10 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -109,9 +113,17 @@ cluster
 # on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By what factor?
 
 # %%
+slower_way = mpilab.predict("")
 alpha, beta = 8e-3, 1 / 150e6
 many, one = 2048 * (alpha + 4096 * beta), alpha + (32 << 20) * beta
 print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {many / one:.0f}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+slower_way.answer(
+    f"2048 requests take {duration(many)}, one request {duration(one)}: {many / one:.0f} times as long, "
+    "nearly all of it for moving the head."
+)
 
 # %% [markdown]
 # Here, reading four times as much as needed is faster. Remember that, and remember that it depends on
@@ -126,6 +138,7 @@ print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {m
 # in row 2, column 1 begin (both counted from 0)?
 
 # %%
+begins = mpilab.predict("")
 small = Path(folder.name) / "small.matrix"
 files.make(small, 3, 4, seed=SEED, integers=True)
 print(files.table(small))
@@ -135,6 +148,13 @@ print(
     np.frombuffer(content, "i4", 2),
 )
 print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+begins.answer(
+    f"{len(content)} bytes: 8 of the header, and 8 for each of 12 elements. Row 2, column 1 is element 9, "
+    "counted from 0, so it begins at byte 8 + 9 · 8 = 80."
+)
 
 # %% [markdown]
 # The header increases all offsets by 8 bytes. A reader that forgets it is off by one element.
@@ -172,7 +192,15 @@ print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 # figure do the colors of the left and the right picture agree, and why must they?
 
 # %%
+aligned = mpilab.predict("")
 show(cannon_steps(3))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+aligned.answer(
+    "A(1, 0) and B(0, 2): row 1 of A has moved one place to the left, column 2 of B two places up. The "
+    "colors agree in all figures but the first. They must, because a rank multiplies A(i, k) by B(k, j)."
+)
 
 # %% [markdown]
 # A block of $A$ with second index $k$ has the same color as a block of $B$ with first index $k$. Only
@@ -211,6 +239,7 @@ show(cannon_steps(3))
 # results?
 
 # %%
+most_reading = mpilab.predict("")
 operands = {}
 for kind in ("text", "binary"):
     operands[kind] = [Path(folder.name) / f"{name}.{kind}" for name in "ab"]
@@ -223,19 +252,38 @@ for name, done in runs.items():
     print(f"{name}: {done}", end="\n\n")
 print("files of C that differ:", len({done.digest for done in runs.values()}) - 1)
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+reading = {name: done.seconds["read"] for name, done in runs.items()}
+longest = max(reading, key=reading.get)
+most_reading.answer(
+    f"{longest}: {duration(reading[longest])}; the others, "
+    + ", ".join(f"{name}: {duration(s)}" for name, s in reading.items() if name != longest)
+    + ". None differs in its result."
+)
+
 # %% [markdown]
 # Which ranks wait, and for what? The authors of the report drew these pictures with Vampir; here they
 # are from our own recordings: stage 1 with text files beside stage 3, on the same time scale. A bar is
 # an MPI call, its color the kind of call. (Rank 0 of stage 1 reads its files without MPI, so it has no
-# bar there.) To open a recording of your own in Vampir, `mpilab run KERNEL --trace run.otf2` writes it
-# in Score-P's format.
+# bar there.) To open such a recording in Vampir, `mpilab cannon STAGE A B --trace run.otf2` writes it in
+# Score-P's format; so does `mpilab run KERNEL`.
 #
 # **Predict:** in stage 1, how can you see when rank 0 is reading, and what are the others doing
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
 
 # %%
+idle = mpilab.predict("")
 pictured = {name: runs[name].recording for name in ("stage 1, text", "stage 3, binary")}
 show(timelines(pictured, title="Before and after"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+idle.answer(
+    "Rank 0 has no bar while it reads, and the others have one long bar: each waits in MPI_Recv for the "
+    "sizes. In stage 3: every rank has its blocks when the collective reads return. In stage 1, rank 0 "
+    "serves one rank after the other."
+)
 
 # %% [markdown]
 # The cost of the text files hides everything else. So once more without them: all three stages, with
@@ -245,8 +293,18 @@ show(timelines(pictured, title="Before and after"))
 # has many sends and receives?
 
 # %%
+still_waits = mpilab.predict("")
 pictured = {name: done.recording for name, done in runs.items() if name.endswith("binary")}
 show(timelines(pictured, title="Three stages with binary files"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+text, binary = (runs[f"stage 1, {kind}"].mpi_seconds[1:, 0].mean() for kind in ("text", "binary"))
+still_waits.answer(
+    f"{binary / text:.0%}: in the reading phase, a rank other than 0 is in MPI calls for "
+    f"{duration(binary)}, on average, instead of {duration(text)}. Stage 2 has MPI_Bcast, MPI_Scatter and "
+    "MPI_Gather."
+)
 
 # %% [markdown]
 # ## The share of I/O
@@ -260,6 +318,7 @@ show(timelines(pictured, title="Three stages with binary files"))
 # parallel I/O, and what part to something else?
 
 # %%
+shares_of = mpilab.predict("")
 shares = {name: done.io_share for name, done in runs.items()}
 large = cannon.read(cannon.LARGE_CSV)  # by us, on another day
 large = large[(large["n"] == 4096) & (large["ranks"] == 16)]
@@ -268,6 +327,15 @@ for stage, kind in cannon.WAYS:
     shares[f"4096 × 4096 on 16, stage {stage}, {kind}"] = cannon.io_share(chosen)
 published = {f"report, stage {row['stage']}": row["io_percent"] / 100 for row in cannon.published()}
 show(cannon_runs.io_shares(shares, published))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+ours = {name: f"{share:.0%}" for name, share in shares.items() if name in runs}
+shares_of.answer(
+    f"From stage 1 with text files to stage 3: {ours['stage 1, text']} to {ours['stage 3, binary']} here. "
+    f"Stage 1 with binary files has {ours['stage 1, binary']}: the step to it is due to the files; only "
+    "the rest is due to parallel I/O."
+)
 
 # %% [markdown]
 # Stage 1 with text files spends nearly all its MPI time waiting for rank 0, here as there. But compare
@@ -309,12 +377,20 @@ show(cannon_runs.io_shares(shares, published))
 # rank make with each reader, and of how many bytes?
 
 # %%
+both_readers = mpilab.predict("")
 scattered = mpilab.run("read_scatter", ranks=4, matrix="12x12", buffer=384, seed=SEED)
 scattered
 
 # %%
 strided = mpilab.run("read_strided", ranks=4, matrix="12x12", seed=SEED)
 strided
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+both_readers.answer(
+    "read_scatter: rank 0 makes three, of 384 bytes each, for 12 · 12 · 8 bytes; the others none. "
+    "read_strided: each rank makes six, one for each row of its part, of 48 bytes each."
+)
 
 # %% [markdown]
 # An *access map* shows each request: where in the file, when, and by which rank. Time runs to the
@@ -324,8 +400,17 @@ strided
 # of the file do ranks 0 and 1 share?
 
 # %%
+one_color = mpilab.predict("")
 for run in (scattered, strided):
     show(file_access.of_result(run.result))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+one_color.answer(
+    "That of read_scatter: only rank 0 reads. That of read_strided has four colors, with six short ranges "
+    "each. Ranks 0 and 1 share rows 0 to 5, the upper half of the file: one has the left half of each, the "
+    "other the right half."
+)
 
 # %% [markdown]
 # ## A view
@@ -359,8 +444,8 @@ for run in (scattered, strided):
 #   $i \bmod R$ and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type
 #   for that, too: `MPI_Type_create_darray`.
 #
-# Return the first error code, or `MPI_SUCCESS`. (Stage 3 of Cannon's algorithm does something similar,
-# for plain blocks only. Try it yourself before you look.)
+# Return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (Stage 3
+# of Cannon's algorithm does something similar, for plain blocks only. Try it yourself before you look.)
 
 # %% [markdown]
 # These help you:
@@ -456,8 +541,17 @@ lab.check("view")
 # the matrix, and one in its corner? And on a grid of 4 × 4?
 
 # %%
+overlapping = mpilab.predict("")
 spread = distribution("12x12", 4)
 show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2 ranks"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+overlapping.answer(
+    "In the middle of a grid row, both ranks of that row, on 4 × 4 all four. The first and the last element "
+    "of the matrix are read by one rank only. The other two corners are read by as many ranks as the middle: "
+    "the end of row 0 lies between two rows of rank 0."
+)
 
 # %% [markdown]
 # ## Exercise 2: data sieving, in C (16 points)
@@ -567,7 +661,19 @@ lab.check("sieving")
 #
 # **Predict:** which ranks receive from which in round 2, and where in their parts? With $A$
 # aggregators, a buffer of $F$ bytes and $N \times N$ doubles: how many requests are there altogether?
-#
+
+# %%
+round_2 = mpilab.predict("")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+round_2.answer(
+    "Rank 1 receives 1 1 1 from rank 0, and ranks 2 and 3 receive from rank 1: the second half of the part "
+    "of each. N × N doubles are 8N² bytes, so A domains of 8N²/A bytes: about 8N²/F requests, if each "
+    "domain is a multiple of the buffer, whatever A is."
+)
+
+# %% [markdown]
 # ## Exercise 3: the two-phase read, in C (36 points)
 #
 # Write `read_my_two_phase`.
@@ -734,14 +840,26 @@ lab.check("two_phase")
 # the fewest requests?
 
 # %%
+three_maps = mpilab.predict("")
 passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).passed]
+maps = {}
 for name in passed:
-    run = mpilab.run(
+    maps[name] = mpilab.run(
         f"read_my_{name}", ranks=4, matrix="12x12", buffer=384, aggregators=2, seed=SEED
     )
-    show(file_access.of_result(run.result))
+    show(file_access.of_result(maps[name].result))
 if not passed:
     print("Not yet: none of your readers passes its checks.")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+found = {name: len(run.result.recording.requests) for name, run in maps.items()}
+three_maps.answer(
+    "In that of sieving, ranks 0 and 1 overlap, and 2 and 3. In that of the two-phase read, each row is read "
+    "once, whole. Requests: "
+    + (", ".join(f"{name} {number}" for name, number in found.items()) or "not yet")
+    + "."
+)
 
 # %% [markdown]
 # ## Exercise 4: requests and bytes, in Python (18 points)
@@ -837,6 +955,7 @@ for method, kernel in BY_METHOD.items():
 # **Predict:** which of the four methods get worse with more ranks, in requests or in bytes?
 
 # %%
+worse = mpilab.predict("")
 lines = [
     "| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
     "|---|" + 4 * "--:|",
@@ -852,6 +971,21 @@ for method in METHODS:
     lines.append(f"| {method} | " + " | ".join(told) + " |")
 Markdown("\n".join(lines))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+ends = {
+    name: [(len(patterns[name, p]), int(patterns[name, p]["bytes"].sum())) for p in (2, 16)]
+    for name in ("strided", "sieving")
+}
+worse.answer(
+    "Two of them. Strided in requests: a row is cut into more pieces, from {:,} requests to {:,}. ".format(
+        *(requests for requests, _ in ends["strided"])
+    )
+    + "Sieving in bytes: more ranks read the same rows, from {} to {}.".format(
+        *(byte_size(bytes_) for _, bytes_ in ends["sieving"])
+    )
+)
+
 # %% [markdown]
 # ## What it takes on a disk, and on a parallel file system
 #
@@ -865,11 +999,23 @@ Markdown("\n".join(lines))
 # the parallel file system the same?
 
 # %%
+sorted_by_time = mpilab.predict("")
 lines = ["| 16 ranks | " + " | ".join(STORAGE) + " |", "|---|" + len(STORAGE) * "--:|"]
 for method in METHODS:
     times = (duration(modeled(patterns[method, 4], storage)) for storage in STORAGE)
     lines.append(f"| {method} | " + " | ".join(times) + " |")
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+orders = {
+    storage: ", ".join(sorted(METHODS, key=lambda m: modeled(patterns[m, 4], storage)))
+    for storage in ("hard disk", "parallel file system")
+}
+sorted_by_time.answer(
+    "; ".join(f"{storage}: {order}" for storage, order in orders.items())
+    + ". The fastest comes first."
+)
 
 # %% [markdown]
 # Rank 0 looks good. It reads the file sequentially, and on a single disk nothing beats that. But then
@@ -888,11 +1034,23 @@ Markdown("\n".join(lines))
 # **Predict:** for which of them do the requests to the operating system differ from those to MPI?
 
 # %%
+below = mpilab.predict("")
 KIT = [reader for reader in readers.READERS if f"read_{reader.algorithm}" in kernels_of("read")]
 try:
-    show(readers_plot(readers.count("512x512", 4, KIT, buffer=1 << 16)))
+    counted = readers.count("512x512", 4, KIT, buffer=1 << 16)
+    show(readers_plot(counted))
 except InputError as error:  # on macOS they can't be seen
+    counted = []
     print(error)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+below.answer(
+    "For those that leave the work to MPI-IO: each rank makes one request to MPI, and the library decides "
+    "what to ask the system for. Requests to the system: "
+    + (", ".join(f"{one.reader.name} {one.requests:,}" for one in counted) or "not seen here")
+    + "."
+)
 
 # %% [markdown]
 # (Requests here are those to the operating system, below MPI. On macOS they can't be seen, and there is
@@ -985,6 +1143,7 @@ Markdown("\n".join(lines))
 # many requests each? Look at the maps: which library followed which hint?
 
 # %%
+hinted = mpilab.predict("")
 case = mpilab.Case(
     "read",
     4,
@@ -1005,6 +1164,13 @@ for name, settings in {
     (result,) = mpirun.run_cases(need(KERNELS), "read_view_all", [case], settings=settings)
     show(file_access.of_result(replace(result, function=f"MPI_File_read_all, {name}")))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+hinted.answer(
+    "Two ranks, in four requests of 64 KiB each: the matrix has 512 KiB. OMPIO followed both hints, ROMIO "
+    "only the size of the buffer, and both with the file of hints."
+)
+
 # %% [markdown]
 # OMPIO (of Open MPI 5.0) followed both hints. ROMIO followed the size of the buffer, but by default it
 # uses one aggregator per host, and all your ranks are on one host. It takes `cb_nodes` only from the
@@ -1023,10 +1189,36 @@ for name, settings in {
 # longest? For which sizes would stage 1 be good enough?
 
 # %%
+grows = mpilab.predict("")
 scaling = cannon.read()
 print(scaling["machine"][0], scaling["date"][0], sep=", ")
 for n in (scaling["n"].min(), scaling["n"].max()):
     show(cannon_runs.scaling(scaling, int(n)))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def typical(rows, stage, phase, ranks, kind="binary"):
+    """Median seconds of a phase, for the largest matrices in these rows."""
+    rows = rows[(rows["n"] == rows["n"].max()) & (rows["ranks"] == ranks)]
+    rows = rows[(rows["stage"] == stage) & (rows["files"] == kind) & (rows["phase"] == phase)]
+    return float(np.median(rows["seconds"]))
+
+
+last = int(scaling["ranks"].max())
+from_1 = [
+    f"{phase} from {duration(typical(scaling, 1, phase, 1))} to "
+    f"{duration(typical(scaling, 1, phase, last))}"
+    for phase in cannon.PHASES
+]
+longest = max(cannon.PHASES, key=lambda phase: typical(scaling, 3, phase, last))
+whole = [sum(typical(scaling, stage, phase, last) for phase in cannon.PHASES) for stage in (1, 3)]
+grows.answer(
+    f"Reading and writing. Stage 1 with binary files, from 1 to {last} ranks, the larger matrices: "
+    f"{'; '.join(from_1)}. Stage 3 on {last} ranks: longest is {longest}. Stage 1 with binary files is "
+    f"good enough for both sizes: all phases take {duration(whole[0])}, those of stage 3 "
+    f"{duration(whole[1])}."
+)
 
 # %% [markdown]
 # The report also shows the *speed-up* of input and output: how many times as fast as the base case, on
@@ -1038,7 +1230,21 @@ for n in (scaling["n"].min(), scaling["n"].max()):
 # reading comes from binary files alone?
 
 # %%
+reading_scales = mpilab.predict("")
 show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+larger = scaling[scaling["n"] == scaling["n"].max()]
+gained = {
+    (phase, stage): cannon.speed_up(larger[larger["phase"] == phase], (stage, "binary"))[last][1]
+    for phase, stage in (("read", 3), ("write", 3), ("read", 1))
+}
+reading_scales.answer(
+    f"On {last} ranks, stage 3 reads {gained['read', 3]:.1f} times as fast as the base case and writes "
+    f"{gained['write', 3]:.1f} times as fast: reading gains more, as theirs did. But binary files alone, "
+    f"in stage 1, read {gained['read', 1]:.1f} times as fast: all of the gain comes from them."
+)
 
 # %% [markdown]
 # Now on your machine. The runs of all stages take turns, so that other activity of the machine affects
@@ -1048,8 +1254,24 @@ show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
 # different for stage 3 to win?
 
 # %%
+agrees = mpilab.predict("")
 here = cannon.measure(SIZES, ranks=(1, 4), repetitions=REPETITIONS, seed=SEED)
 show(cannon_runs.scaling(here, SIZES[-1]))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+on_4 = {
+    where: sorted((typical(rows, stage, "read", 4), stage) for stage in cannon.STAGES)
+    for where, rows in (("here", here), ("ours", scaling))
+}
+agrees.answer(
+    "; ".join(
+        f"{where}, stage {found[0][1]} reads fastest on 4 ranks, in {duration(found[0][0])}"
+        for where, found in on_4.items()
+    )
+    + ". Stage 3 needs files that are read from a storage with several servers, not from the page cache, "
+    "and matrices so large that opening the file and setting the view don't count."
+)
 
 # %% [markdown]
 # ## Question 1: two-phase or sieving (10 points)

@@ -37,6 +37,10 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+# **Predict** marks a question. Write what you expect between the quotes of the next
+# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# what happens. Your predictions stay in the notebook when you save it; they are not graded.
+#
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -72,6 +76,7 @@ from mpilab.hosts import platforms
 from mpilab.judging.calls import call
 from mpilab.measure import crossover as measured_crossover
 from mpilab.measure import osu, sweep
+from mpilab.models.choice import medians
 from mpilab.models.costs import OPENMPI_FORMULAS
 from mpilab.notebook import session
 from mpilab.plots import models as regret
@@ -123,7 +128,31 @@ f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
 # slower is the worst? Where does Open MPI's own choice lie?
 
 # %%
+fastest = mpilab.predict("")
 show(sweep_plots.time_against_size(measured))
+
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+def ranked(rows, size):
+    """[(median seconds, algorithm)] of a size on all ranks, the fastest first."""
+    rows = rows[(rows["ranks"] == RANKS) & (rows["bytes"] == size)]
+    typical = medians(rows, ("algorithm", "segment"))
+    return sorted(
+        (seconds, name + " in segments" * (segment > 0))
+        for (name, segment), seconds in typical.items()
+    )
+
+
+lines = []
+for size in (SIZES[0], SIZES[-1]):
+    order = ranked(measured, size)
+    place = 1 + [name for _, name in order].index("default")
+    lines.append(
+        f"{byte_size(size)}: {order[0][1]} is fastest, {order[-1][1]} takes "
+        f"{order[-1][0] / order[0][0]:.1f} times as long, default is number {place} of {len(order)}."
+    )
+fastest.answer(" ".join(lines))
 
 # %% [markdown]
 # Which algorithm did *default* run? And what was omitted, because its messages were not those of the
@@ -152,9 +181,20 @@ print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 # or with few bytes? The model ignores the number of cores: where will its choice be bad?
 
 # %%
+favors = mpilab.predict("")
 by_pingpong = {("openmpi", name): model for name in OPENMPI_FORMULAS["bcast"]}
 lost = models.regret(measured, by_pingpong)
 show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+worst = lost[np.argmax(lost["regret"])]
+favors.answer(
+    "Those that send few messages altogether and in which few ranks wait for one another: all ranks take "
+    "turns on the cores, so rounds are not parallel. The choice of the model is worst at "
+    f"{worst['ranks']} ranks and {byte_size(worst['bytes'])}: {worst['chosen']} takes "
+    f"{1 + worst['regret']:.1f} times as long as {worst['best']}."
+)
 
 # %% [markdown]
 # Now with an $\alpha$ and a $\beta$ for each algorithm, fitted to its own times.
@@ -163,9 +203,20 @@ show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong"))
 # measurements that the model was fitted to?
 
 # %%
+smaller_regret = mpilab.predict("")
 fitted = models.fit_per_algorithm(measured)
 fitted_lost = models.regret(measured, fitted)
 show(regret.heat_map(fitted_lost, title="Choice by an α and β for each algorithm"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+at_64 = [
+    float(np.median(table["regret"][table["bytes"] == SIZES[0]])) for table in (lost, fitted_lost)
+]
+smaller_regret.answer(
+    f"At {byte_size(SIZES[0])}, the median goes from {at_64[0]:.0%} to {at_64[1]:.0%}. It is not fair: a "
+    "model looks better on the measurements that it was fitted to than on others."
+)
 
 # %%
 for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
@@ -205,12 +256,22 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # **Predict:** how many rules will there be for your measurements?
 
 # %%
+rules_found = mpilab.predict("")
 found = choosing.from_table(measured, "bcast")
 rules_path = Path(folder.name) / "my.rules"
 rules_path.write_text(as_text(choosing.choose(found), "lab 06: the fastest that was measured"))
 print(rules_path.read_text())
 rules = parse(rules_path.read_text(), "my.rules")
 print(explain(rules))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+number = sum(map(len, rules.collectives["bcast"].values()))
+rules_found.answer(
+    f"{number}, for {len(rules.collectives['bcast'])} numbers of ranks and {len(SIZES)} sizes: where one "
+    "choice is good enough for neighboring sizes, they share a rule.",
+    right=number,
+)
 
 # %% [markdown]
 # ## Prove that it is in use
@@ -227,14 +288,24 @@ print(explain(rules))
 # **Predict:** which of your rules can be proved? Which of them only repeat Open MPI's default?
 
 # %%
+proved = mpilab.predict("")
 proofs = proof.prove(rules, rules_path, proof.points_of(rules, [RANKS]))
 print(proof.as_text(proofs))
 print(proof.summary(proofs))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+verdicts = [one.verdict for one in proofs]
+proved.answer(
+    f"Of {len(proofs)} cases, {verdicts.count(proof.PROVED)} took effect. "
+    f"{verdicts.count(proof.SAME)} cannot be told apart from Open MPI's default: their rules only repeat it."
+)
 
 # %% [markdown]
 # And one that looks right but isn't. **Predict:** how does Open MPI read it?
 
 # %%
+misread_as = mpilab.predict("")
 broken = Path(folder.name) / "broken.rules"
 broken.write_text("1\n7\n1\n8 2\n0 6 0 0\n64K 3 0 8192\n")
 try:
@@ -242,6 +313,12 @@ try:
     print(explain(misread), *[remark.text for remark in misread.remarks], sep="\n")
 except MpilabError as error:
     print(error)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+misread_as.answer(
+    "64K as 64: it stops at the letter. So from 64 bytes on, instead of 64 KiB, there is a pipeline."
+)
 
 # %% [markdown]
 # ## Measure again
@@ -253,10 +330,21 @@ except MpilabError as error:
 # **Predict:** both numbers at 64 bytes, and at the largest size.
 
 # %%
+gained = mpilab.predict("")
 compared = comparison.compare(
     rules, rules_path, ranks=[RANKS], sizes=SIZES, repetitions=REPETITIONS, rounds=2
 )
 print(comparison.as_text(compared))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+gained.answer(
+    "; ".join(
+        f"{byte_size(row['bytes'])}: default/rules {row['gain']:.2f}, rules/best {1 + row['regret']:.2f}"
+        for row in compared[[0, -1]]
+    )
+    + "."
+)
 
 # %% [markdown]
 # A file that is evaluated on the points that it was learned from looks better than it is. And if
@@ -350,6 +438,7 @@ lab.check("rules_file", rules_file)
 # **Predict:** where will the two differ? What does the sum ignore?
 
 # %%
+differ = mpilab.predict("")
 WANTED = "bcast 16 1024, bcast 16 262144, bcast 64 1024, bcast 64 65536"
 written = call(rules_file, (WANTED, 20e-6, 1e-9, 1.1)).get("value", "1\n7\n1\n2 1\n0 6 0 0\n")
 costs = {"by the model": predicted(parse(written), WANTED, 20e-6, 1e-9)}
@@ -366,6 +455,19 @@ for how, table in costs.items():
             f"| {row['ratio']:.2f} |"
         )
 Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+lines = [
+    f"{row['chosen']} on {row['ranks']} ranks, {byte_size(row['bytes'])}: "
+    f"{duration(row['chosen_s'])} by the model, {duration(other['chosen_s'])} simulated"
+    for row, other in zip(costs["by the model"], costs.get("simulated", []), strict=False)
+]
+differ.answer(
+    "Most for the tree and long messages: the sum ignores that messages which start together share a link. "
+    + "; ".join(lines)
+    + "."
+)
 
 # %% [markdown]
 # They differ most for the tree: 64 KiB along a binomial tree on 64 ranks takes 0.51 ms by the sum, and
@@ -386,6 +488,7 @@ Markdown("\n".join(lines))
 # m\beta)$ with $\alpha$ = 1.4 µs and $\beta$ = 0.08 ns?
 
 # %%
+rounds_64 = mpilab.predict("")
 cost = models.cost("bcast", "binomial", 64, 1024, measured_crossover.LINK)
 print(f"by the model {duration(cost)}")
 try:
@@ -393,6 +496,13 @@ try:
     print(f"simulated    {duration(seconds_of(run.result))}, {run.rounds} rounds")
 except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+rounds_64.answer(
+    f"6 rounds, and {duration(cost)} by the formula. The simulation agrees: in a message as short as "
+    "this, the bytes that share a link hardly count."
+)
 
 # %% [markdown]
 # The *crossover* of two algorithms is where they cost the same. From how many bytes on is it better to
@@ -420,11 +530,27 @@ print(f"{len(live)} broadcasts, {told}")
 # model, in which a rank sends one message after the other. Where is it too optimistic?
 
 # %%
+fastest_of_three = mpilab.predict("")
 shown = live[np.isin(live["ranks"], [SIMULATED[0], SIMULATED[-1]])]
 show(
     sweep_plots.time_against_size(
         measured_crossover.as_sweep(shown), models=measured_crossover.LINK
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+lines = []
+for P in (SIMULATED[0], SIMULATED[-1]):
+    for size in (MESSAGES[0], MESSAGES[-1]):
+        rows = live[(live["ranks"] == P) & (live["bytes"] == size)]
+        lines.append(
+            f"{P} ranks, {byte_size(size)}: {rows[np.argmin(rows['seconds'])]['algorithm']}"
+        )
+fastest_of_three.answer(
+    "; ".join(lines)
+    + ". The crossover with the tree is at fewer bytes on more ranks. The model is too optimistic for the "
+    "tree and long messages, whose sends share a link."
 )
 
 # %% [markdown]
@@ -434,11 +560,24 @@ show(
 # doubles, and from how many ranks on?
 
 # %%
+rise = mpilab.predict("")
 ends = live[np.isin(live["bytes"], [MESSAGES[0], MESSAGES[-1]])]
 show(
     sweep_plots.time_against_ranks(
         measured_crossover.as_sweep(ends), models=measured_crossover.LINK
     )
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+of_chain = live[(live["algorithm"] == "pipeline") & (live["bytes"] == MESSAGES[0])]
+steps = dict(of_chain[["ranks", "seconds"]].tolist())
+last, before = SIMULATED[-1], SIMULATED[-2]
+rise.answer(
+    "Those of the tree, and of the scatter and allgather, at the shortest message: each doubling adds one "
+    "or two rounds. The pipeline doubles, as P - 2 hops cost more than the rest, for the shortest message "
+    f"from the beginning: from {before} to {last} ranks, {last // before} times as many, it takes "
+    f"{steps[last] / steps[before]:.1f} times as long."
 )
 
 # %% [markdown]
@@ -494,6 +633,7 @@ lab.check("crossover", crossover)
 # of the pipeline grow?
 
 # %%
+moves = mpilab.predict("")
 mine = {}
 if lab.check("crossover", crossover).passed:
     link = measured_crossover.LINK
@@ -506,6 +646,18 @@ crossings = {
     for source, rows in {told: live, "precomputed": ours}.items()
 }
 show(crossover_plot(crossings, mine, "Where the binomial tree is overtaken, one rank a host"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+points = crossings[told]["scatter_allgather"]
+chains = crossings[told]["pipeline"]
+moves.answer(
+    "Scatter and allgather: "
+    + ", ".join(f"{byte_size(int(size))} on {P}" for P, size in points.items() if size > 0)
+    + " ranks, far below the model. Pipeline: "
+    + ", ".join(f"{byte_size(int(size))} on {P}" for P, size in chains.items() if size > 0)
+    + " ranks; by the model it grows nearly with P."
+)
 
 # %% [markdown]
 # From 16 ranks on, the model has the directions right, but its sizes are about three to nine times too
@@ -522,12 +674,24 @@ show(crossover_plot(crossings, mine, "Where the binomial tree is overtaken, one 
 # **Predict:** which of the algorithms suffers most? In which direction do the crossovers move?
 
 # %%
+suffers = mpilab.predict("")
 grouped = {
     "precomputed": {
         name: measured_crossover.crossings(ours, "groups", name) for name in ALGORITHMS[1:]
     }
 }
 show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, RR order"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+large = ours[(ours["bytes"] == 262144) & (ours["ranks"] == 1024)]
+seconds = {(row["kind"], row["algorithm"]): row["seconds"] for row in large}
+slower = {name: seconds["groups", name] / seconds["flat", name] for name in ALGORITHMS}
+suffers.answer(
+    "For long messages, the scatter and allgather. 256 KiB on 1,024 ranks, compared with one switch: "
+    + ", ".join(f"{name} {ratio:.1f} times as long" for name, ratio in slower.items())
+    + ". For shorter ones, around the crossovers, it is the tree, so both crossovers move to fewer bytes."
+)
 
 # %% [markdown]
 # A rule such as "from 32 KiB on" belongs to a cluster, to a number of ranks *and* to an order of
@@ -545,7 +709,18 @@ show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, R
 # many bytes cross each uplink?
 
 # %%
-mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=SEED).show("network")
+segments_arrive = mpilab.predict("")
+segmented = mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=SEED)
+segmented.show("network")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+received = segmented.result.recording.messages
+received = received["round"][received["dest"] == 3]
+segments_arrive.answer(
+    f"On rank 3, the leader of the last node, in rounds {received.min()} and {received.max()}. Each byte "
+    "crosses each uplink once: 4 KiB."
+)
 
 # %% [markdown]
 # How long should segments be? Short ones fill the pipeline sooner, but each costs an $\alpha$. And how
@@ -703,6 +878,7 @@ lab.check("own")
 # What would a schedule have to do to reach it?
 
 # %%
+times_the_link = mpilab.predict("")
 KERNELS = ["binomial", "scatter_allgather", "node_group", "circulant", "pipelined"]
 is_right = lab.check("own").passed and not session.is_sanitized("bcast_own")
 if is_right:
@@ -725,16 +901,38 @@ def bars(took, link, cluster):
 
 show(bars(took, 100e9, CLUSTER))
 
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+alone = 262144 * 8 / 100e9
+times_the_link.answer(
+    f"Tree by levels (node_group): {took['node_group'][0] / alone:.1f} times as long; chain (pipelined): "
+    f"{took['pipelined'][0] / alone:.1f} times. To reach it, every link would have to be busy from the "
+    "beginning to the end, and each host receive every byte only once."
+)
+
 # %% [markdown]
 # And on slow links: `four-groups` has 16 ranks, 1 Gbit/s per host and 200 Mbit/s per switch. The marker
 # shows the time that a switch's link needs. **Predict:** which of them change places?
 
 # %%
+change_places = mpilab.predict("")
+slow = {}
 try:
     slow = {name: [simulate(f"bcast_{name}", cluster="four-groups rr")] for name in KERNELS}
     show(bars(slow, 200e6, "four-groups rr"))
 except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+orders = {
+    where: ", ".join(sorted(times, key=lambda name: times[name][0]))
+    for where, times in ((CLUSTER, took), ("four-groups rr", slow))
+    if times
+}
+change_places.answer(
+    "The fastest first. " + "; ".join(f"{where}: {order}" for where, order in orders.items()) + "."
+)
 
 # %% [markdown]
 # ## Hand it to a batch system
@@ -749,6 +947,7 @@ except (MpilabError, OSError) as error:
 # **Predict:** four nodes of two tasks. On which node will rank 1 be?
 
 # %%
+rank_1 = mpilab.predict("")
 kernel = ["bcast_own", "--source", "labs/bcast_own.c"] if is_right else ["bcast_pipelined"]
 command = ["sbatch", "--nodes=4", "--ntasks-per-node=2", "slurm/kernel.sbatch", *kernel]
 command += ["--count", "64K"]
@@ -770,6 +969,12 @@ else:
         "$ sbatch slurm/sweep.sbatch bcast --algorithms openmpi --sizes 64:1M -o bcast.csv\n"
         "$ mpilab rules write bcast.csv -o my.rules"
     )
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+rank_1.answer(
+    "On the first, with rank 0: Slurm fills a node before the next one, if not told otherwise."
+)
 
 # %% [markdown]
 # ## Question 1: what a simulated time is worth (10 points)
