@@ -57,6 +57,14 @@ LIMIT_S = 60.0
 # Share of the initially free memory that simulations may use, since the machine may be shared.
 SHARE_OF_MEMORY = 0.7
 UNKNOWN = -1
+# (Title of a column, field of a row): what grows with the ranks. Wall time depends on other load.
+GROWING = (
+    ("Processor time", "cpu_s"),
+    ("Memory", "peak_bytes"),
+    ("Messages", "messages"),
+    ("Simulated time", "simulated_ns"),
+)
+OVERALL_FROM = 256  # ranks; with fewer, starting smpirun is most of a run
 # messages: of one call, as declared in the kernel's header; peak_bytes (resident) and cpu_s
 # (processor time): of all smpirun processes; why: the reason if not measured, when numbers are
 # UNKNOWN and times nan.
@@ -222,8 +230,9 @@ def growth(rows: NDArray[Any], field: str) -> list[float]:
 
 def as_text(rows: NDArray[Any]) -> str:
     """Markdown tables of wall and processor time, memory, messages and simulated time by kernel and
-    ranks, with the reasons for what was not measured. Each value has its growth since the previous
-    number of ranks, as a power of the ranks, except wall time, which depends on other load."""
+    ranks, and of their overall growth, with the reasons for what was not measured. Each value has
+    its growth since the previous number of ranks, as a power of the ranks, except wall time, which
+    depends on other load."""
     tables = [
         _table(rows, *one)
         for one in (
@@ -237,7 +246,25 @@ def as_text(rows: NDArray[Any]) -> str:
     why = [
         f"- `{row['kernel']}` on {row['ranks']:,} ranks: {row['why']}" for row in rows if row["why"]
     ]
+    tables.append(_overall(rows))
     return "\n\n".join([*tables, *(["Not measured:", "\n".join(why)] if why else [])])
+
+
+def _overall(rows: NDArray[Any]) -> str:
+    """A table of the growth from OVERALL_FROM ranks to the most that were measured."""
+    lines = [
+        f"| Growth from P = {OVERALL_FROM} | to | {' | '.join(title for title, _ in GROWING)} |",
+        f"|---|---:|{'---:|' * len(GROWING)}",
+    ]
+    for name in (name for name in KERNELS if name in rows["kernel"]):
+        mine = np.sort(rows[(rows["kernel"] == name) & (rows["why"] == "")], order="ranks")
+        mine = mine[mine["ranks"] >= OVERALL_FROM]
+        if len(mine) < 2:
+            continue
+        ends = mine[[0, -1]]
+        powers = [f"P^{growth(ends, field)[0]:.2f}" for _, field in GROWING]
+        lines.append(f"| `{name}` | {ends['ranks'][1]:,} | {' | '.join(powers)} |")
+    return "\n".join(lines)
 
 
 def _seconds(value: float) -> str:

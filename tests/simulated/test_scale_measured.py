@@ -113,6 +113,15 @@ def test_growth_is_the_power_of_the_ranks_and_unknown_beside_a_gap():
     assert "- `bcast_binomial` on 256 ranks: ended" in text
 
 
+def test_overall_growth_is_from_256_ranks_to_the_most_that_were_measured():
+    some = [made_up(64, 1.0), made_up(256, 2.0), made_up(1024, 4.0)]
+    text = as_text(np.array([*some, made_up(4096, why="too much")], ROW))
+    assert "| `bcast_binomial` | 1,024 | P^0.50 | " in text
+    assert "Growth from P = 256" in text
+    text = as_text(np.array(some[:2], ROW))
+    assert "| `bcast_binomial` | 256 | P^" not in text
+
+
 @pytest.mark.parametrize(
     ("ranks", "names", "told"),
     [
