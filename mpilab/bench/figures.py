@@ -6,6 +6,7 @@ measured, machine}: value is the median, spread half the interquartile range, me
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -236,6 +237,32 @@ def _hang_and_recover(repeats: int) -> list[tuple[float, float]]:
             times.append((shown - begin, time.perf_counter() - begin - STANDSTILL_S))
         del session.kernels["allgather_head_to_head"]
     return times
+
+
+# What every command and every notebook waits for.
+
+
+@figure("s", "≤ 0.15", "processor time of `python -c 'import mpilab'`")
+def import_processor_seconds(repeats: int = 15) -> list[float]:
+    """The processor time to start Python and import mpilab."""
+    return _processor_seconds(["-c", "import mpilab"], repeats)
+
+
+@figure("s", "≤ 0.15", "processor time of `mpilab --help`")
+def help_processor_seconds(repeats: int = 15) -> list[float]:
+    """The processor time of a command that loads the parsers of all commands."""
+    return _processor_seconds(["-m", "mpilab", "--help"], repeats)
+
+
+def _processor_seconds(arguments: Sequence[str], repeats: int) -> list[float]:
+    """Processor seconds, user and system, of Python with these arguments, for each repetition."""
+    spent = []
+    for _ in range(repeats + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        _seconds([sys.executable, *arguments])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return spent[1:]  # the first one may compile modules
 
 
 # Our topology-aware collectives against flat ones and Open MPI's, on emulated hosts.

@@ -88,3 +88,10 @@ def test_a_kernel_over_the_least_time_is_simulated_in_that_order(require_tool):
 def test_every_collective_has_both_figures():
     for collective in figures.COLLECTIVES:
         assert {f"{collective}_same_algorithm_ratio", f"{collective}_best_ratio"} <= set(FIGURES)
+
+
+def test_processor_time_is_that_of_the_program_and_what_it_waits_for():
+    busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    (spent,) = figures._processor_seconds(["-c", parent], 1)
+    assert spent > 0.3
