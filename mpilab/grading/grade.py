@@ -27,7 +27,7 @@ from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
-from mpilab.grading.run import Limits
+from mpilab.grading.run import Budget, Limits
 from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.submission import (
     Submission,
@@ -465,15 +465,21 @@ def _judged_whole(
 
 
 def verdict_on(
-    sandbox: Sandbox, student: str, keep: Path | None, exercise: Exercise, source: str, blank: bool
+    sandbox: Sandbox,
+    student: str,
+    keep: Path | None,
+    exercise: Exercise,
+    source: str,
+    blank: bool,
+    budget: Budget | None = None,
 ) -> ExerciseVerdict:
-    """The referee's verdict on one answer.
+    """The referee's verdict on one answer, within the `budget` of its submission.
 
     If the referee fails, only this answer is ungradable: no other marks are delayed, and no student
     loses points.
     """
     try:
-        return Referee(sandbox, keep).judge(exercise, source, blank=blank)
+        return Referee(sandbox, keep, budget).judge(exercise, source, blank=blank)
     except SetupError:
         raise
     except Exception as error:
@@ -543,13 +549,13 @@ def judge(
     shown = workers.submit(
         _shown, submission.student, without_examples(notebook), rubric.parameters
     )  # first: it takes longest
-    judged = {}
+    judged, budget = {}, Budget()
     for exercise in rubric.exercises:
         if exercise.id not in refused:
             source = answers[exercise.id]
             blank = is_blank(source, stubs[exercise.id])
             judged[exercise.id] = workers.submit(
-                verdict_on, submission.student, keep, exercise, source, blank
+                verdict_on, submission.student, keep, exercise, source, blank, budget
             )
     verdicts = [
         replace(judged[exercise.id].result(), answer=answers[exercise.id])

@@ -8,7 +8,7 @@ mark: raw buffers and recordings are judged outside.
               {"error", "diagnosis", "warning", "forbidden", "doubt"}. "doubt" says why a build
               failed if the answer may not be at fault
     run       job: {"function", "library", "cases": [...], "groups": [...], "limit", "work",
-              "most_work", "standstill"}; needs the library
+              "most_work", "budget", "standstill"}; needs the library
               writes results/N.json (with a diagnosis in words) and the raw files of case N
     simulate  the same with SimGrid
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
@@ -164,7 +164,7 @@ def _kept(job: dict[str, Any]) -> dict[str, Any]:
             len(rank.errors) or len(rank.leaked) for rank in result.ranks
         )
         # Wrong buffers are explained outside, where they are compared.
-        if quiet or result.outcome in (outcomes.SKIPPED, outcomes.ERROR):
+        if quiet or result.outcome in (outcomes.SKIPPED, outcomes.SPENT, outcomes.ERROR):
             return None
         try:
             diagnosis = mpilab.diagnosis.diagnose(result)
@@ -189,6 +189,7 @@ def _kept(job: dict[str, Any]) -> dict[str, Any]:
         "groups": [tuple(names) for names in job["groups"]],
         "limit": job["limit"],
         "most_work": job["most_work"],
+        "budget": job["budget"],
         "on_result": keep,
         "keep": results,
     }

@@ -17,7 +17,7 @@ from mpilab.cases.case import Case
 from mpilab.cases.output import Output
 from mpilab.diagnosis.model import Diagnosis, Place
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading.run import Limits
+from mpilab.grading.run import Budget, Limits, Share
 from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
@@ -32,6 +32,7 @@ from mpilab.runners.result import (
     DONE,
     ERROR,
     SKIPPED,
+    SPENT,
     TIME_OUT,
     TRAP,
     Result,
@@ -65,6 +66,12 @@ RUN_LIMITS = Limits(
     shm_bytes=512 << 20,
     memory=4 << 30,
 )
+# The processor time of a run of an honest answer is about a third of this, in seconds (`make bench`
+# of the grader: docs/performance.md). What a run takes beyond comes out of the submission's Budget.
+COMPILE_WORK_S, CALL_WORK_S = 4.0, 4.0
+RUN_WORK_S, SIMULATED_CASE_WORK_S, REAL_CASE_WORK_S = 3.0, 0.06, 0.15
+# The run ends by itself once its cases have used this up; the sandbox ends it this much later.
+OVERRUN_S = CASE_MOST_WORK_S + 2
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
 # What comes out of a sandbox as JSON is parsed up to here; honest files have a hundredth of this.
@@ -138,10 +145,12 @@ def compile_kernel(
     forms: Sequence[str],
     *,
     check_symbols: bool = True,
+    budget: Budget | None = None,
 ) -> Compiled:
     """Compile the C text of an answer in `forms`, of which REAL is always one; returns Compiled.
 
     check_symbols   refuse an answer for any symbol that it must not use, where no form is jailed.
+    budget   the submission's; default: a new one.
     """
     forms = list(dict.fromkeys((REAL, *forms)))
     job = {
@@ -158,15 +167,17 @@ def compile_kernel(
         jail.prepare(simulated=JAILED_SIMULATED in forms)
         readable += [jail.SOURCES, jail.FOLDER]
         readable += [FOLDER / "jail"] * (JAILED_SIMULATED in forms)
-    outcome = run_inside(
-        sandbox,
-        "compile",
-        job,
-        limits=COMPILE_LIMITS,
-        collect=["*"],
-        readable=readable,
-        ranks=1,
-    )
+    with (budget or Budget()).run(COMPILE_WORK_S) as share:
+        outcome = run_inside(
+            sandbox,
+            "compile",
+            job,
+            limits=_within(COMPILE_LIMITS, share),
+            collect=["*"],
+            readable=readable,
+            ranks=1,
+        )
+        share.used = outcome.cpu_seconds
     check_machine(outcome)
     said = read_json(outcome, COMPILED, "compiling")
     if said.get("doubt"):
@@ -182,17 +193,33 @@ def compile_kernel(
 
 
 def run(
-    sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL
+    sandbox: Sandbox,
+    exercise: Exercise,
+    compiled: Compiled,
+    plan: Plan,
+    form: str = REAL,
+    budget: Budget | None = None,
 ) -> Tried:
-    """Run the cases of a plan, (cases, groups), with one form of an answer; returns Tried."""
+    """Run the cases of a plan, (cases, groups), with one form of an answer; returns Tried.
+
+    budget   the submission's; default: a new one.
+    """
+    budget = budget or Budget()
     if form in _OF_SIMULATION:
-        return _try(sandbox, "simulate", exercise, compiled, form, plan, _of_simulation(True))
+        readable = _of_simulation(True)
+        return _try(sandbox, "simulate", exercise, compiled, form, plan, readable, budget)
     readable = [
         build.need(build.HARNESS),
         build.need(build.HARNESS_PROGRAM),
         build.need(build.SEEDS),
     ]
-    return _try(sandbox, "run", exercise, compiled, form, plan, readable)
+    return _try(sandbox, "run", exercise, compiled, form, plan, readable, budget)
+
+
+def _within(limits: Limits, share: Share) -> Limits:
+    """The limits of a run that also ends when its share of the submission's Budget does."""
+    most = limits.total_cpu_seconds
+    return replace(limits, total_cpu_seconds=min(most or share.seconds, share.seconds))
 
 
 def _of_simulation(wanted: bool) -> list[Path]:
@@ -211,6 +238,7 @@ def _try(
     form: str,
     plan: Plan,
     readable: Sequence[Path],
+    budget: Budget,
 ) -> Tried:
     cases, groups = plan
     if not cases:
@@ -226,16 +254,23 @@ def _try(
         "standstill": STANDSTILL_S,
     }
     most = max(case.ranks + case.bystanders for case in cases)
-    outcome = run_inside(
-        sandbox,
-        verb,
-        job,
-        limits=replace(RUN_LIMITS, processes=max(RUN_LIMITS.processes, PROCESSES_A_RANK * most)),
-        files={name: compiled.files[name] for name in FILES[form]},
-        collect=["results/*"],
-        readable=[*READABLE, *readable],
-        ranks=most,
-    )
+    each = SIMULATED_CASE_WORK_S if form in _OF_SIMULATION else REAL_CASE_WORK_S
+    with budget.run(RUN_WORK_S + each * len(cases)) as share:
+        outcome = run_inside(
+            sandbox,
+            verb,
+            {**job, "budget": share.seconds},
+            limits=replace(
+                RUN_LIMITS,
+                processes=max(RUN_LIMITS.processes, PROCESSES_A_RANK * most),
+                total_cpu_seconds=share.seconds + OVERRUN_S,
+            ),
+            files={name: compiled.files[name] for name in FILES[form]},
+            collect=["results/*"],
+            readable=[*READABLE, *readable],
+            ranks=most,
+        )
+        share.used = outcome.cpu_seconds
     check_machine(outcome)
     left = {name.rpartition("/")[2]: content for name, content in outcome.files.items()}
     ended = ""
@@ -245,10 +280,28 @@ def _try(
         if not any(name.endswith(".json") for name in left):
             said = outcome.stderr.decode(errors="replace").strip()[-500:]
             raise Ungradable(ended, "" if outcome.reason else said or "no message")
-    results = tuple(_whole(left, number, case, ended) for number, case in enumerate(cases))
+    results = tuple(
+        _charged(_whole(left, number, case, ended), share) for number, case in enumerate(cases)
+    )
     if form in _OF_SIMULATION:
         results = tuple(replace(one, outputs=as_open_mpi(one.outputs)) for one in results)
     return Tried(results, outcome.files)
+
+
+def _charged(result: Result, share: Share) -> Result:
+    """The Result; of a case that was not run because the share was used up, with the reason.
+
+    If other answers had a part in that, it is an ERROR: no answer loses points for another one.
+    """
+    if result.outcome != SPENT:
+        return result
+    said = (
+        "it was not run, because the cases before it had used up the processor time of them all, "
+        f"{share.seconds:.0f} s; a right answer needs about a tenth of that"
+    )
+    if share.is_whole:
+        return replace(result, detail=said)
+    return replace(result, outcome=ERROR, detail=f"{said}, and other answers had used theirs up")
 
 
 def _whole(left: dict[str, bytes], number: int, case: Case, ended: str) -> Result:
@@ -338,7 +391,7 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
         return replace(result, hang=Hang(outcome, states))
     if outcome in (CRASH, TRAP):
         return replace(result, crashed=crashed)
-    if outcome in (ERROR, SKIPPED):
+    if outcome in (ERROR, SKIPPED, SPENT):
         return result
     raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
 
@@ -356,16 +409,22 @@ class Referee:
 
     keep   a folder for the files of cases on which the first witness (simulated, isolated or both)
            and Open MPI disagree: EXERCISE/ITEM/{first,real}/. Without it, nothing is kept.
+    budget   the submission's; default: a new one for each answer.
     """
 
-    def __init__(self, sandbox: Sandbox, keep: str | Path | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, keep: str | Path | None = None, budget: Budget | None = None
+    ) -> None:
         self.sandbox = sandbox
         self.keep = Path(keep) if keep else None
+        self.given = budget
+        self.budget = budget or Budget()
 
     def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
         """The ExerciseVerdict on the text of an answer cell; no answer makes it raise."""
         if blank:
             return judge.fail_all(exercise, BLANK)
+        self.budget = self.given or Budget()
         try:
             if exercise.kind == KERNEL:
                 return with_source(self._kernel(exercise, source), source)
@@ -386,6 +445,7 @@ class Referee:
         Open MPI decides as in `judge` where nothing can be simulated: kernels that read files, and
         machines without SimGrid.
         """
+        self.budget = self.given or Budget()
         chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             return self.judge(exercise, source, blank=False)
@@ -393,7 +453,7 @@ class Referee:
         form = SIMULATED if simulates else REAL
         try:
             if simulates or quick:
-                compiled = compile_kernel(self.sandbox, chosen, build.split(source)[1], [form])
+                compiled = self._build(chosen, build.split(source)[1], form)
                 refused = _refused(chosen, compiled)
                 if refused:
                     return refused
@@ -410,10 +470,20 @@ class Referee:
     def _tried(self, exercise: Exercise, compiled: Compiled, form: str) -> ExerciseVerdict:
         """The verdict of one witness, which runs a native kernel in `form`, without evidence."""
         plan = (agreement.to_simulate if form == SIMULATED else agreement.to_isolate)(exercise)
-        tried = run(self.sandbox, exercise, compiled, plan, form)
+        tried = self._run(exercise, compiled, plan, form)
         return agreement.judge_simulated(exercise, agreement.Witness(tried.results))
 
     # --- C
+
+    def _build(self, exercise: Exercise, source: str, form: str, **more: bool) -> Compiled:
+        return compile_kernel(
+            self.sandbox, exercise, source, [form], budget=self.budget, **more
+        )
+
+    def _run(
+        self, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL
+    ) -> Tried:
+        return run(self.sandbox, exercise, compiled, plan, form, self.budget)
 
     def _kernel(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         chosen = exercise.variant(build.function_of(source))
@@ -426,7 +496,7 @@ class Referee:
     def _compiled(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         simulates = agreement.can_be_simulated(exercise)
         form = _first_form(simulates and available())
-        compiled = compile_kernel(self.sandbox, exercise, source, [form])
+        compiled = self._build(exercise, source, form)
         refused = _refused(exercise, compiled)
         if refused:
             return refused
@@ -447,11 +517,11 @@ class Referee:
         if form != REAL:
             is_simulated = form in _OF_SIMULATION
             planned = agreement.to_simulate if is_simulated else agreement.to_isolate
-            first = run(self.sandbox, exercise, compiled, planned(exercise), form)
+            first = self._run(exercise, compiled, planned(exercise), form)
             found = agreement.Witness(first.results, isolated=form in _OF_JAIL)
             if found.cannot:
                 return self._not_simulated(exercise, source, found.cannot)
-        ran = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
+        ran = self._run(exercise, compiled, agreement.to_run(exercise, found))
         real = agreement.Witness(ran.results)
         if found and found.isolated:
             plan = agreement.disputed(exercise, real, found)
@@ -467,7 +537,7 @@ class Referee:
     def _not_simulated(self, exercise: Exercise, source: str, why: str) -> ExerciseVerdict:
         """The verdict on an answer that calls what SimGrid cannot simulate."""
         alone, form = agreement.run_alone(exercise), _first_form(simulates=False)
-        compiled = compile_kernel(self.sandbox, exercise, source, [form])
+        compiled = self._build(exercise, source, form)
         verdict = self._witnessed(alone, source, compiled, form)
         return agreement.unconfirmed(exercise, verdict, why)
 
@@ -476,25 +546,32 @@ class Referee:
     ) -> agreement.Witness:
         """The third witness of the cases in dispute: native, simulated or again on Open MPI."""
         if form == JAILED:
-            return agreement.Witness(run(self.sandbox, exercise, compiled, plan).results)
+            return agreement.Witness(self._run(exercise, compiled, plan).results)
         # It cannot make an answer pass, so no symbol needs to be refused.
-        compiled = compile_kernel(self.sandbox, exercise, source, [SIMULATED], check_symbols=False)
-        return agreement.Witness(run(self.sandbox, exercise, compiled, plan, SIMULATED).results)
+        compiled = self._build(exercise, source, SIMULATED, check_symbols=False)
+        return agreement.Witness(self._run(exercise, compiled, plan, SIMULATED).results)
 
     # --- Python
 
     def _function(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         calls = judge.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
-        outcome = run_job(
-            self.sandbox,
-            [str(CALLER)],
-            job,
-            readable=[CALLER],
-            limits=CALL_LIMITS,
-            collect=["called.json"],
-        )
+        with self.budget.run(CALL_WORK_S) as share:
+            outcome = run_job(
+                self.sandbox,
+                [str(CALLER)],
+                job,
+                readable=[CALLER],
+                limits=_within(CALL_LIMITS, share),
+                collect=["called.json"],
+            )
+            share.used = outcome.cpu_seconds
         check_machine(outcome)
+        if outcome.reason == "processor time" and not share.is_whole:
+            raise Ungradable(
+                f"it was ended after {share.seconds:.0f} s of processor time, because other "
+                "answers of the submission had used up theirs"
+            )
         if outcome.reason:
             return judge.fail_all(
                 exercise, f"It did not finish: it exceeded the limit on {outcome.reason}."

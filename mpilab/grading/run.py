@@ -14,8 +14,9 @@ import shlex
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,10 @@ READY = b"ready\n"
 
 # Seconds to collect the command's files after its time is up.
 GRACE_SECONDS = 5.0
+
+# The processor time of a submission beyond what honest answers take, and the most that one run has
+# of it, in seconds.
+BUDGET_S, SHARE_S = 30.0, 15.0
 
 CHUNK = 1 << 16
 MIB = 1 << 20
@@ -64,6 +69,47 @@ class Limits:
     shm_bytes: int = 256 * MIB
     output_bytes: int = 20 * MIB
     stream_bytes: int = 1 * MIB
+
+
+class Budget:
+    """The processor time that the answers of one submission may take beyond honest ones.
+
+    Each run of an answer has its own allowance, which an honest answer does not use up, and a
+    `share` of what is left here, in seconds. What it uses beyond its allowance is gone. So answers
+    that burn time end each other's runs, but no run that stays within its allowance. Thread-safe:
+    several answers run at the same time.
+    """
+
+    def __init__(self, seconds: float = BUDGET_S, share: float = SHARE_S) -> None:
+        self.left, self.share = seconds, share
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def run(self, allowance: float) -> Iterator["Share"]:
+        """The Share of one run: `with budget.run(4.0) as share:`, and set `share.used` in it."""
+        with self._lock:
+            reserved = min(self.share, self.left)
+            self.left -= reserved
+        share = Share(allowance + reserved, reserved == self.share)
+        try:
+            yield share
+        finally:
+            with self._lock:
+                self.left += reserved - min(max(share.used - allowance, 0.0), reserved)
+
+
+@dataclass
+class Share:
+    """What one run may use of a Budget.
+
+    seconds    of processor time, with the run's own allowance
+    is_whole   nothing is missing because of other runs
+    used       what it has used, in seconds
+    """
+
+    seconds: float
+    is_whole: bool
+    used: float = 0.0
 
 
 # Tar streams into and out of a sandbox. The submission may forge what comes out, so only tarfile's

@@ -220,6 +220,7 @@ class Outcome:
     files         {relative posix path: bytes}: plain files left in the work directory that match
                   `collect`; empty if the run had to be cut off
     wall_seconds  from the start of the command to the end of the last process
+    cpu_seconds   processor time of all processes together
     """
 
     returncode: int
@@ -228,6 +229,7 @@ class Outcome:
     stderr: bytes
     files: dict[str, bytes] = field(default_factory=dict)
     wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 class Canceled(Exception):
@@ -507,6 +509,7 @@ def _outcome(ending: Ending, limits: Limits, collect: Sequence[str]) -> Outcome:
         stderr=ending.stderr,
         files=files,
         wall_seconds=report["seconds"],
+        cpu_seconds=report["work"],
     )
 
 

@@ -17,6 +17,7 @@ FD`; FD holds the job, a marshalled dict (see `hold`).
 import ctypes
 import marshal
 import os
+import resource
 import select
 import stat
 import sys
@@ -215,7 +216,10 @@ def main() -> None:
 
 
 def hold(job: dict) -> dict:
-    """Run `job` to its end. Returns {"returncode", "reason", "seconds", "refusals"}.
+    """Run `job` to its end. Returns {"returncode", "reason", "seconds", "work", "refusals"}.
+
+    "work" is the processor time of all processes, in seconds. Of a run that was killed, what its
+    orphans used since the last look may be missing.
 
     job: command (argv), environment, grader (pid of our parent), leash (a pipe that the grader
     closes to cancel the run), status (the pipe for the report), archive (the pipe for the files
@@ -244,7 +248,7 @@ def hold(job: dict) -> dict:
         child = start(job, group, home)
         memory = job["memory"] if job["watch"] else None
         deadline = began + job["seconds"]
-        reason = watch(child, grader, job["leash"], deadline, memory, job["total"])
+        reason, work = watch(child, grader, job["leash"], deadline, memory, job["total"])
     finally:
         statuses = end_descendants()
         seconds = time.monotonic() - began
@@ -258,6 +262,7 @@ def hold(job: dict) -> dict:
         "returncode": code if code >= 0 else 128 - code,
         "reason": reason,
         "seconds": seconds,
+        "work": max(work, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])),
         "refusals": refusals,
     }
 
@@ -337,8 +342,9 @@ def stage(paths: list[str], folder: str) -> None:
 
 def watch(
     child: int, grader: int, leash: int, deadline: float, memory: int | None, total: float | None
-) -> str:
-    """Wait until `child` ends or must be killed; returns the reason, '' if it ended by itself.
+) -> tuple[str, float]:
+    """Wait until `child` ends or must be killed; returns the reason, '' if it ended by itself, and
+    the processor time of all descendants at the last look, in seconds.
 
     child, grader   a pid and a pidfd;  leash  a pipe that is closed to cancel the run
     deadline        on the clock of time.monotonic
@@ -349,29 +355,30 @@ def watch(
     poller = select.poll()
     for descriptor in (ended, grader, leash):
         poller.register(descriptor, select.POLLIN)
-    looked = time.monotonic()
+    looked, work = time.monotonic(), 0.0
     while True:
         pause = deadline - time.monotonic()
         if pause <= 0:
-            return "wall time"
+            return "wall time", work
         if total is not None:
             pause = min(pause, LOOK_SECONDS)
         if memory is not None:
             pause = min(pause, SAMPLE_SECONDS)
         ready = {descriptor for descriptor, _ in poller.poll(int(pause * 1000) + 1)}
         if ended in ready:
-            return ""
+            return "", work
         if ready:
-            return "canceled"
+            return "canceled", work
         if total is not None and time.monotonic() - looked >= LOOK_SECONDS:
             looked = time.monotonic()
-            if sum(used for _, _, _, used in descendants().values()) > total:
-                return "processor time"
+            work = sum(used for _, _, _, used in descendants().values())
+            if work > total:
+                return "processor time", work
         if memory is not None:
             if sum(resident for _, _, resident, _ in descendants().values()) > memory:
-                return "memory"
+                return "memory", work
             if _available_memory() < FLOOR_BYTES:
-                return "host memory"
+                return "host memory", work
 
 
 def end_descendants() -> dict[int, int]:

@@ -34,7 +34,7 @@ from mpilab.judging.transfers import differing_calls, is_examined, other_data
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.kernels.simgrid import kernels
 from mpilab.runners import simgrid
-from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
+from mpilab.runners.result import DONE, ERROR, SKIPPED, SPENT, Result
 from mpilab.runners.simgrid import CANNOT_SIMULATE
 
 # One machine cannot run more processes: beyond this, the simulation decides.
@@ -144,6 +144,8 @@ def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
     for item in exercise.items:
         wrong = next((case for case in item.every if found.wrong(item, case)), None)
         cases = item.cases if wrong is None else [wrong] * _can_run(wrong)
+        if wrong is not None and found.of(wrong).outcome == SPENT:
+            continue
         pairs += [(on_open_mpi(case), item.id) for case in cases]
     return judge.each_once(pairs)
 
@@ -162,6 +164,8 @@ def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
         for case in item.every:
             wrong = found.wrong(item, case)
             really = real.wrong(item, on_open_mpi(case)) if on_open_mpi(case) in real else None
+            if _spent(wrong, really):
+                break
             if really and (wrong or _is_proved(really)):
                 break
             if wrong or really:
@@ -413,6 +417,8 @@ def _item(
         real = ran.of(there) if there in ran else None
         wrong = found.wrong(item, case, doubts)
         really = None if real is None else ran.wrong(item, there, doubts)
+        if spent := _spent(wrong, really):
+            return judge.failed(exercise, item, spent)
         if wrong and really:
             return judge.failed(exercise, item, really)
         if wrong and real is None and not _can_run(case) and not found.isolated:
@@ -442,9 +448,24 @@ def _item(
     if differing or doubts:
         return _verdict(item, UNGRADABLE, differing or doubts[0])
     slow = _slow(exercise, item, found)
+    for case in _examined(item):
+        if slow is None and (spent := _spent(found.wrong(item, other_data(case)))):
+            return judge.failed(exercise, item, spent)
     if slow is None and can_be_simulated(exercise) and (said := _data_in_calls(item, found)):
         return _verdict(item, UNGRADABLE, said)
     return slow or _verdict(item, PASS)
+
+
+def _spent(*found: Wrong | None) -> Wrong | None:
+    """What to tell if one of these cases was not run for lack of processor time, else None.
+
+    That decides without another witness, which would take as much. What another one has found wrong
+    says more.
+    """
+    told = [wrong for wrong in found if wrong]
+    if all(wrong.result.outcome != SPENT for wrong in told):
+        return None
+    return next((wrong for wrong in told if wrong.result.outcome != SPENT), told[0])
 
 
 def _is_proved(wrong: Wrong) -> bool:

@@ -25,7 +25,7 @@ from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
 from mpilab.plots import failures
-from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
+from mpilab.runners.result import DONE, ERROR, SKIPPED, SPENT, Result
 from mpilab.trace.recording import Recording
 from mpilab.util import faults
 
@@ -382,6 +382,8 @@ def _wrong(item: Item, result: Result, known: dict[Case, Diagnosis | None]) -> W
     """The Wrong of this case, or None."""
     if result.outcome == ERROR:
         raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
+    if result.outcome == SPENT:
+        return Wrong(result, f"{result.detail}.")
     if result.crashed and result.crashed[1] == "SIGBUS":
         # A memory-mapped file got no space: the disk or /dev/shm is full.
         raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
@@ -421,6 +423,8 @@ def wrong_later(result: Result) -> Wrong | None:
     case, outputs = result.case, result.outputs
     if result.outcome in (ERROR, SKIPPED):
         raise Ungradable(result.detail or "the case could not be run")
+    if result.outcome == SPENT:
+        return Wrong(result, f"{result.detail}.")
     again = f"called {_TIMES.get(case.calls, f'{case.calls} times')}"
     if result.outcome != DONE:
         return Wrong(result, f"{again}, it did not finish ({result.outcome}).")

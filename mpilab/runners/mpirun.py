@@ -50,6 +50,7 @@ def run_cases(
     standstill: float = 1.0,
     work: float | None = None,
     most_work: float | None = None,
+    budget: float | None = None,
     on_result: Callable[[Result], object] | None = None,
     keep: str | Path | None = None,
     sanitize: bool = False,
@@ -67,7 +68,8 @@ def run_cases(
     groups, on_result   see mpilab.runners.run.run_in_turn.
     limit    seconds per case.
     standstill, work   see mpilab.runners.hang.Watch.
-    most_work   seconds of processor time per case; see mpilab.runners.run.run_in_turn.
+    most_work, budget   seconds of processor time per case, and of all cases together; see
+             mpilab.runners.run.run_in_turn.
     keep     a directory for the raw files of finished cases, named by the case's index in `cases`.
              The counts of a monitored case are written only there (mpilab.measure.openmpi_traffic).
     sanitize   `library` was built with sanitizers: run it in the program with their runtime.
@@ -125,6 +127,7 @@ def run_cases(
             standstill=standstill,
             work=work,
             most_work=most_work,
+            budget=budget,
         )
 
 

@@ -36,7 +36,7 @@ from mpilab.trace.snapshots import Snapshots
 from mpilab.trace.snapshots import read as read_snapshot
 from mpilab.util.text import plain
 
-DONE, DEADLOCK, TIME_OUT, CRASH, TRAP, ERROR, SKIPPED = (
+DONE, DEADLOCK, TIME_OUT, CRASH, TRAP, ERROR, SKIPPED, SPENT = (
     "done",
     "deadlock",
     "time-out",
@@ -44,6 +44,7 @@ DONE, DEADLOCK, TIME_OUT, CRASH, TRAP, ERROR, SKIPPED = (
     "trap",
     "error",
     "skipped",
+    "spent",
 )
 # A kernel may print endlessly; the end of its output is the most informative.
 PRINTED_BYTES = 1 << 16
@@ -70,7 +71,7 @@ class Result:
     """The result of one case.
 
     outcome    DONE, DEADLOCK, TIME_OUT, CRASH, TRAP (the jail ended it), ERROR (it could not be run
-               at all) or SKIPPED.
+               at all), SKIPPED, or SPENT: earlier cases had used up the processor time of all.
     hang       for a deadlock or time-out: the state of every rank, and what it waits for.
     crashed    for a crash: (rank, signal or 'exit status N'); rank is None if it is unknown. For a
                trap: (rank, why the kernel was ended).

@@ -24,6 +24,7 @@ from mpilab.runners.result import (
     DONE,
     ERROR,
     SKIPPED,
+    SPENT,
     TIME_OUT,
     TRAP,
     Result,
@@ -37,6 +38,7 @@ from mpilab.runners.result import (
     trap,
 )
 from mpilab.trace.recording import RankRecording, peek
+from mpilab.util.processes import ProcessorTime
 
 LOG_BYTES = 1 << 20  # a kernel may print endlessly; the end of a longer log is read
 LEAST_WORK_S = 2.0  # an ordinary case takes far less processor time
@@ -314,6 +316,8 @@ def run_in_turn(
     groups: Groups | None = None,
     on_result: Callable[[Result], object] | None = None,
     revised: Callable[[Result], Result] = lambda result: result,
+    budget: float | None = None,
+    used: Callable[[], float] | None = None,
     **limits: float | None,
 ) -> list[Result]:
     """The Result of each of `cases`.
@@ -324,12 +328,20 @@ def run_in_turn(
                whose groups have all failed are skipped: they would most likely take as long again.
     on_result  is called with each Result, except those of skipped cases
     revised    takes each Result and returns what replaces it
+    budget     seconds of processor time of all cases together. It is compared after each case; once
+               it is used up, the cases that are left are not run, and are SPENT.
+    used       returns the processor time used so far, in seconds; default: that of this process and
+               its descendants
     limits     those of mpilab.runners.hang.Watch. After each time-out, `most_work` is halved, down
                to LEAST_WORK_S, so that many such cases do not add up.
     """
     memberships = [(i,) for i in range(len(cases))] if groups is None else list(groups)
     results: dict[int, Result] = {}
     failed: set[Hashable] = set()
+    if budget is not None:
+        used = used or ProcessorTime()
+        budget += used()
+    is_spent = False
     for batch in batches:
         left = list(batch)
         while left:
@@ -337,6 +349,12 @@ def run_in_turn(
                 if failed.issuperset(memberships[number]):
                     results[number] = Result(cases[number], SKIPPED)
             left = [number for number in left if number not in results]
+            if is_spent:
+                for number in left:
+                    results[number] = Result(cases[number], SPENT)
+                    if on_result:
+                        on_result(results[number])
+                break
             if not left:
                 break
             run = start({number: cases[number] for number in left})
@@ -350,6 +368,9 @@ def run_in_turn(
                         limits["most_work"] = max(most / 2, LEAST_WORK_S)
                     if on_result:
                         on_result(result)
+                    if budget is not None and used is not None and used() >= budget:
+                        is_spent = True
+                        break
             left = [number for number in left if number not in results]
     return [results[number] for number in range(len(cases))]
 

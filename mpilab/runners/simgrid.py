@@ -113,6 +113,7 @@ def simulate(
     limit: float = 60.0,
     standstill: float = 2.0,
     most_work: float | None = None,
+    budget: float | None = None,
     on_result: Callable[[Result], object] | None = None,
     keep: str | Path | None = None,
 ) -> list[Result]:
@@ -126,7 +127,8 @@ def simulate(
     groups     for each case the groups that it is in, as in mpilab.runners.mpirun.run_cases.
     limit      seconds of real time per case.
     standstill seconds of processor time without a call, after which the ranks are examined.
-    most_work  seconds of processor time per case (mpilab.runners.run.run_in_turn).
+    most_work, budget   seconds of processor time per case, and of all cases together
+               (mpilab.runners.run.run_in_turn).
     on_result, keep   as in mpilab.runners.mpirun.run_cases.
 
     A case without a recording that does not end is simulated again with one, so that its Result
@@ -169,6 +171,7 @@ def simulate(
             groups=groups,
             on_result=on_result,
             revised=revised,
+            budget=budget,
             **limits,
         )
 

@@ -3,8 +3,10 @@
 import ctypes
 import os
 import re
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -89,6 +91,35 @@ def _has_mapped(process: int, path: str | Path) -> bool:
             return any(line.split(None, 5)[5:] == [wanted + b"\n"] for line in file)
     except OSError:
         return False
+
+
+class ProcessorTime:
+    """The processor time of this process and its descendants so far, in seconds.
+
+    Call it to look. It looks at most every LOOK_S, because it lists processes. What runs under a
+    parent that ended before it is not counted.
+    """
+
+    LOOK_S = 0.25
+
+    def __init__(self) -> None:
+        self.used, self.looked = 0.0, -self.LOOK_S
+
+    def __call__(self) -> float:
+        now = time.monotonic()
+        if now - self.looked >= self.LOOK_S:
+            self.looked, self.used = now, max(self.used, self._look())
+        return self.used
+
+    def _look(self) -> float:
+        own = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        used = sum(each.ru_utime + each.ru_stime for each in own)
+        for process in psutil.Process().children(recursive=True):
+            try:
+                used += sum(process.cpu_times()[:4])  # with its children that have ended
+            except psutil.NoSuchProcess:
+                continue  # it has just ended: its parent's time will include it
+        return used
 
 
 class Said(NamedTuple):
