@@ -29,6 +29,7 @@ from tqdm import tqdm
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import referee
+from mpilab.grading.run import Budget
 from mpilab.grading.sandbox import Sandbox
 from mpilab.hosts.platforms import places
 from mpilab.judging import agreement, judge
@@ -41,6 +42,9 @@ from mpilab.util.files import csv_text
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain, suggestion
 from mpilab.util.toml import loads
+
+# Seconds of processor time for all cases on one platform: many times what a right answer takes.
+PLATFORM_WORK_S = 120.0
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
@@ -344,7 +348,8 @@ def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
         cases = [case for case in item.simulated if case.platform == platform]
         plan = cases + list(map(agreement.timed, cases))
         groups = [(number,) for number in range(len(plan))]
-        tried = referee.run(sandbox, board.exercise, compiled, (plan, groups), form)
+        budget = Budget(PLATFORM_WORK_S, PLATFORM_WORK_S)
+        tried = referee.run(sandbox, board.exercise, compiled, (plan, groups), form, budget)
         found = dict(zip(plan, tried.results, strict=True))
         told = judge.judge_item(board.exercise, item, [found[case] for case in cases])
         if told.outcome != PASS:

@@ -66,10 +66,10 @@ RUN_LIMITS = Limits(
     shm_bytes=512 << 20,
     memory=4 << 30,
 )
-# The processor time of a run of an honest answer is about a third of this, in seconds (`make bench`
-# of the grader: docs/performance.md). What a run takes beyond comes out of the submission's Budget.
+# A run of an honest answer takes a quarter to a half of this processor time, in seconds
+# (tools/phases.py measures it). What a run takes beyond it comes out of the submission's Budget.
 COMPILE_WORK_S, CALL_WORK_S = 4.0, 4.0
-RUN_WORK_S, SIMULATED_CASE_WORK_S, REAL_CASE_WORK_S = 3.0, 0.06, 0.15
+RUN_WORK_S, SIMULATED_CASE_WORK_S, REAL_CASE_WORK_S = 5.0, 0.1, 0.3
 # The run ends by itself once its cases have used this up; the sandbox ends it this much later.
 OVERRUN_S = CASE_MOST_WORK_S + 2
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
@@ -476,13 +476,9 @@ class Referee:
     # --- C
 
     def _build(self, exercise: Exercise, source: str, form: str, **more: bool) -> Compiled:
-        return compile_kernel(
-            self.sandbox, exercise, source, [form], budget=self.budget, **more
-        )
+        return compile_kernel(self.sandbox, exercise, source, [form], budget=self.budget, **more)
 
-    def _run(
-        self, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL
-    ) -> Tried:
+    def _run(self, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL) -> Tried:
         return run(self.sandbox, exercise, compiled, plan, form, self.budget)
 
     def _kernel(self, exercise: Exercise, source: str) -> ExerciseVerdict:

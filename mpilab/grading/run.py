@@ -77,11 +77,12 @@ class Budget:
     Each run of an answer has its own allowance, which an honest answer does not use up, and a
     `share` of what is left here, in seconds. What it uses beyond its allowance is gone. So answers
     that burn time end each other's runs, but no run that stays within its allowance. Thread-safe:
-    several answers run at the same time.
+    several answers run at the same time. By default, BUDGET_S and SHARE_S.
     """
 
-    def __init__(self, seconds: float = BUDGET_S, share: float = SHARE_S) -> None:
-        self.left, self.share = seconds, share
+    def __init__(self, seconds: float | None = None, share: float | None = None) -> None:
+        self.left = BUDGET_S if seconds is None else seconds
+        self.share = SHARE_S if share is None else share
         self._lock = threading.Lock()
 
     @contextmanager

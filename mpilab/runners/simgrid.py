@@ -139,7 +139,7 @@ def simulate(
     """
     tool("smpirun")
     cases = list(cases)
-    limits: dict[str, float | None] = {
+    limits: dict[str, Any] = {
         "limit": limit,
         "standstill": standstill,
         "most_work": most_work,

@@ -115,6 +115,7 @@ def test_many_processes_together_reach_the_limit_on_all_processor_time(sandbox):
     limits = Limits(wall_seconds=60, cpu_seconds=60, total_cpu_seconds=1)
     outcome = shell(sandbox, loops, limits=limits)
     assert outcome.reason == "processor time" and outcome.wall_seconds < 40
+    assert outcome.cpu_seconds > 1
 
 
 def test_nothing_is_collected_unless_asked(sandbox):

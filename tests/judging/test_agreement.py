@@ -12,7 +12,7 @@ from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
 from mpilab.kernels.build import KERNELS, need
 from mpilab.notebook.lab import Checked
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import CRASH, DONE, SKIPPED, Result
+from mpilab.runners.result import CRASH, DONE, ERROR, SKIPPED, SPENT, Result
 
 RUBRIC = """
 lab = "99-test"
@@ -105,6 +105,30 @@ def test_each_timed_case_is_simulated_twice(load):
 def test_a_wrong_rubric_is_told_with_its_item(load, change, words):
     with pytest.raises(InputError, match="exercise 'x', item 'fast'.*" + words):
         load(RUBRIC + TIMED.replace(*change))
+
+
+def test_an_item_whose_cases_were_not_run_for_lack_of_processor_time_fails_without_a_second_try(
+    load,
+):
+    asked = load(RUBRIC)
+    cases, _ = agreement.to_simulate(asked)
+    spent = [Result(case, SPENT, detail="it was not run: 19 s were used up") for case in cases]
+    found = agreement.Witness(spent, isolated=True)
+    assert agreement.to_run(asked, found)[0] == []
+    real = agreement.Witness([])
+    assert agreement.disputed(asked, real, found)[0] == []
+    verdict, differences = agreement.judge_exercise(asked, real, found)
+    assert [(item.outcome, item.awarded) for item in verdict.items] == [(FAIL, 0), (FAIL, 0)]
+    assert "it was not run: 19 s were used up." in verdict.items[0].reason
+    assert differences == []
+
+
+def test_what_another_answer_used_up_costs_this_one_no_points(load):
+    asked = load(RUBRIC)
+    cases, _ = agreement.to_simulate(asked)
+    found = agreement.Witness([Result(case, ERROR, detail="not run") for case in cases])
+    verdict, _ = agreement.judge_exercise(asked, agreement.Witness([]), found)
+    assert {item.outcome for item in verdict.items} == {UNGRADABLE}
 
 
 def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):

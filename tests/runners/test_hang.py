@@ -23,7 +23,7 @@ from mpilab.runners.hang import (
     read_states,
 )
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DEADLOCK, DONE, TIME_OUT, Result
+from mpilab.runners.result import DEADLOCK, DONE, SPENT, TIME_OUT, Result
 from mpilab.runners.run import run_in_turn
 from mpilab.trace.recording import (
     ANY,
@@ -245,6 +245,36 @@ def test_the_processor_time_of_a_case_is_halved_after_each_time_out():
     cases = [Case("barrier", 2, 0, seed=seed) for seed in range(5)]
     results = run_in_turn(cases, [range(2), range(2, 5)], EndlessRun, most_work=10.0)
     assert [result.detail for result in results] == ["10.0", "5.0", "2.5", "2.0", "2.0"]
+
+
+class CostlyRun:
+    """Stands for a run of cases that end well, after 9 s of processor time each."""
+
+    used = 0.0
+
+    def __init__(self, cases):
+        self.cases = cases
+
+    def results(self):
+        for number, case in self.cases.items():
+            CostlyRun.used += 9.0
+            yield number, Result(case, DONE)
+
+
+def test_cases_that_are_left_when_the_processor_time_of_all_is_used_up_are_spent():
+    cases = [Case("barrier", 2, 0, seed=seed) for seed in range(200)]
+    told = []
+    results = run_in_turn(
+        cases,
+        [range(100), range(100, 200)],
+        CostlyRun,
+        on_result=told.append,
+        budget=20.0,
+        used=lambda: CostlyRun.used,
+    )
+    assert [result.outcome for result in results] == [DONE] * 3 + [SPENT] * 197
+    assert CostlyRun.used == 27.0
+    assert told == results
 
 
 def run_with_work(library, name, **limits):
