@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -502,22 +503,27 @@ def _kind(call: Call) -> str:
 
 def _views_left(evidence: Evidence, rank: int) -> list[Call]:
     """The calls by which `rank` set a view that it left on a file: not that of all bytes."""
-    numbers = {
-        name: number
-        for number, name in operations().items()
-        if name in ("MPI_File_set_view", "MPI_File_close")
-    }
     records = evidence.recorded(rank).records
-    made = np.flatnonzero(np.isin(records["operation"], list(numbers.values())))
+    sets, closes = _of_views()
+    made = np.flatnonzero((records["operation"] == sets) | (records["operation"] == closes))
+    if not len(made):
+        return []
     latest = {int(records["file"][index]): int(index) for index in made}
     chosen = [
         index
         for index in latest.values()
-        if records["operation"][index] == numbers["MPI_File_set_view"]
+        if records["operation"][index] == sets
         and (records["offset"][index], records["bytes"][index]) != (0, 1)
         and records["error"][index] == 0
     ]
     return evidence.calls(rank, chosen)
+
+
+@cache
+def _of_views() -> tuple[int, int]:
+    """The numbers of MPI_File_set_view and MPI_File_close."""
+    numbers = {name: number for number, name in operations().items()}
+    return numbers["MPI_File_set_view"], numbers["MPI_File_close"]
 
 
 def _unexpected(evidence: Evidence) -> list[Call]:

@@ -16,7 +16,8 @@ proving       prove a rubric with answers whose marks are known, and test it wit
 
 import sys
 
-# nbformat and papermill use jsonschema, which imports this optional URL checker if it is installed.
-# The notebook schema does not need it, and the import takes 1.6 s (it builds a grammar) in every
-# process of every submission.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # "not to be found"
+# nbformat and papermill use jsonschema, which imports these optional checkers of formats if they
+# are installed. The notebook schema does not need them, and the imports take up to 1.6 s (the first
+# one builds a grammar) in every process of every submission.
+for _checker in ("rfc3987_syntax", "rfc3986_validator", "isoduration"):
+    sys.modules.setdefault(_checker, None)  # type: ignore[arg-type]  # "not to be found"

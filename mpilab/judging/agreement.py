@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mpilab.cases.case import COLLECTIVES, Case
-from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis
+from mpilab.diagnosis.model import WRONG_RESULT
 from mpilab.errors import Ungradable
 from mpilab.judging import judge
 from mpilab.judging.judge import Plan, Wrong
@@ -256,7 +256,7 @@ class Witness:
         self.isolated = isolated
         self._results = {result.case: result for result in results}
         self._judged: dict[tuple[str, Case], tuple[Wrong | None, list[str]]] = {}
-        self._known: dict[Case, Diagnosis | None] = {}
+        self._known = judge.Known()
         self.cannot = next(
             (
                 result.detail

@@ -313,22 +313,30 @@ def _picture(result: Result) -> dict[str, str]:
     return {"svg": svg, "svg_alt": f"What the ranks called. {words}"}
 
 
+@dataclass(frozen=True)
+class Known:
+    """What does not depend on the item: the diagnosis of a case, and which messages it lacks."""
+
+    diagnoses: dict[Case, Diagnosis | None] = field(default_factory=dict)
+    missing: dict[Case, str] = field(default_factory=dict)
+
+
 def first_wrong(
     item: Item,
     results: Iterable[Result],
     doubts: list[str] | None = None,
-    known: dict[Case, Diagnosis | None] | None = None,
+    known: Known | None = None,
 ) -> Wrong | None:
     """The Wrong for the first case that is proved wrong, or None.
 
-    Appends to the list `doubts` why other cases could not be judged. `known` keeps the diagnoses of
-    cases that several items share.
+    Appends to the list `doubts` why other cases could not be judged. `known` keeps what was found
+    about cases that several items share.
     """
     for result in results:
         if result.outcome == SKIPPED:
             continue
         try:
-            wrong = _wrong(item, result, {} if known is None else known)
+            wrong = _wrong(item, result, Known() if known is None else known)
         except Ungradable as error:
             if doubts is not None and result.case not in item.also:
                 doubts.append(f"With {result.case.describe()}: {error.public}")
@@ -378,7 +386,7 @@ def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
     return {**about, "reproduce": f'{run}("{exercise.function}", {words})'}
 
 
-def _wrong(item: Item, result: Result, known: dict[Case, Diagnosis | None]) -> Wrong | None:
+def _wrong(item: Item, result: Result, known: Known) -> Wrong | None:
     """The Wrong of this case, or None."""
     if result.outcome == ERROR:
         raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
@@ -389,9 +397,9 @@ def _wrong(item: Item, result: Result, known: dict[Case, Diagnosis | None]) -> W
         raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
     # The Result's own diagnosis was made where the answer ran: it explains but does not decide.
     try:
-        if result.case not in known:
-            known[result.case] = diagnose(replace(result, diagnosis=None))
-        found = known[result.case]
+        if result.case not in known.diagnoses:
+            known.diagnoses[result.case] = diagnose(replace(result, diagnosis=None))
+        found = known.diagnoses[result.case]
     except Exception as error:  # whatever a recording contains, the grader continues
         faults.record(error, f"judging {result.case.describe()}")
         raise Ungradable("its output could not be read") from error
@@ -400,7 +408,11 @@ def _wrong(item: Item, result: Result, known: dict[Case, Diagnosis | None]) -> W
             _need_recording(result)  # nothing else shows whether it was a barrier
         wrong = _wrong_counts(item, result, found)
         if wrong is None:
-            _need_messages(result.of_last_call() if result.case.sequence else result)
+            if result.case not in known.missing:
+                last = result.of_last_call() if result.case.sequence else result
+                known.missing[result.case] = _missing_messages(last)
+            if missing := known.missing[result.case]:
+                raise Ungradable(missing)
         return wrong
     if result.case in item.also:
         return None
@@ -442,7 +454,8 @@ def wrong_later(result: Result) -> Wrong | None:
         raise Ungradable("the times of its calls are missing")
     if case.ranks > 1 and result.last_call_ns <= 0:
         raise Ungradable(f"its last call took {result.last_call_ns} ns, which is impossible")
-    _need_messages(result.of_last_call())
+    if missing := _missing_messages(result.of_last_call()):
+        raise Ungradable(missing)
     return None
 
 
@@ -453,15 +466,13 @@ def _need_recording(result: Result) -> Recording:
     return recording
 
 
-def _need_messages(result: Result) -> None:
-    """Raise Ungradable if a correct result holds data that no recorded message carried."""
+def _missing_messages(result: Result) -> str:
+    """Why a correct result cannot be judged: it holds data that no recorded message carried."""
     recording = result.recording
     if recording is None or len(recording.ranks) != result.case.ranks:
-        if result.case.record:
-            raise Ungradable("the recording of the run is not complete")
-        return
-    if missing := shortfall(result.case, recording):
-        raise Ungradable(f"the recording of the run is not complete: {missing}")
+        return "the recording of the run is not complete" if result.case.record else ""
+    missing = shortfall(result.case, recording)
+    return f"the recording of the run is not complete: {missing}" if missing else ""
 
 
 def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong | None:

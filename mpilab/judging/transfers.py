@@ -32,6 +32,7 @@ asks for.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -153,7 +154,7 @@ def shortfall(case: Case, recording: Recording) -> str:
             f"the result of rank {dest} depends on rank {source}, but no chain of messages leads "
             f"from rank {source} to rank {dest}"
         )
-    return _too_many_communicators(recording)
+    return _too_many_communicators(recording, records, ranks)
 
 
 # What a call says without its data; its times are left out.
@@ -191,24 +192,31 @@ def _said(rank: RankRecording) -> NDArray[np.int64]:
     Those to one rank are in their order, in which they also arrive. Wherever a receive takes its
     message from, it tells nobody anything.
     """
-    made = [number for number, name in operations().items() if name in MAKES_COMMUNICATOR]
     records = rank.records
     chosen = records["flags"] & (SENDS | COLLECTIVE) != 0
-    chosen |= np.isin(records["operation"], made)
+    chosen |= np.isin(records["operation"], _makes_communicator())
     columns = [records[name][chosen].astype(np.int64) for name in _SAID]
     rows: NDArray[np.int64] = np.stack(columns, axis=1)
     return rows[np.argsort(rows[:, _SAID.index("peer")], kind="stable")]
 
 
-def _too_many_communicators(recording: Recording) -> str:
-    numbers = [number for number, name in operations().items() if name in MAKES_COMMUNICATOR]
-    for rank in recording.ranks:
-        made = int(np.isin(rank.records["operation"], numbers).sum())
-        if made > MOST_COMMUNICATORS:
-            return (
-                f"rank {rank.rank} created {made} communicators in one call, whose colors and keys "
-                "can carry data"
-            )
+@cache
+def _makes_communicator() -> NDArray[np.int64]:
+    """The numbers of the operations that create communicators."""
+    return np.array([number for number, name in operations().items() if name in MAKES_COMMUNICATOR])
+
+
+def _too_many_communicators(
+    recording: Recording, records: NDArray[np.void], places: NDArray[np.int64]
+) -> str:
+    """`records` and `places` are those of `joined`: one look at all ranks."""
+    making = np.isin(records["operation"], _makes_communicator())
+    by_rank = np.bincount(places[making], minlength=len(recording.ranks))
+    for place in np.flatnonzero(by_rank > MOST_COMMUNICATORS)[:1].tolist():
+        return (
+            f"rank {recording.ranks[place].rank} created {by_rank[place]} communicators in one "
+            "call, whose colors and keys can carry data"
+        )
     return ""
 
 
@@ -319,12 +327,14 @@ def _in_order(events: list[list[_Event]]) -> Iterator[tuple[int, int, int]]:
     while moved:
         moved = False
         for rank, mine in enumerate(events):
-            while at[rank] < len(mine):
-                *_, what, number, before = mine[at[rank]]
-                if what == _ARRIVES and left.get(number, 0) < before:
-                    break
+            here, end = at[rank], len(mine)
+            while here < end:
+                _, _, what, number, before = mine[here]
                 if what == _LEAVES:
                     left[number] = left.get(number, 0) + 1
+                elif left.get(number, 0) < before:
+                    break
                 yield what, rank, number
-                at[rank] += 1
-                moved = True
+                here += 1
+            moved = moved or here > at[rank]
+            at[rank] = here

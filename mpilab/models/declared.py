@@ -31,6 +31,16 @@ from mpilab.util.kit import ROOT
 from mpilab.util.text import did_you_mean
 
 LIMIT_S = 60.0
+_OF_READS = (
+    "reads",
+    "busiest_reads",
+    "read_bytes",
+    "busiest_read_bytes",
+    "largest_read",
+    "reading_ranks",
+    "collective_reads",
+    "unexchanged_bytes",
+)
 
 
 def counts(recording: Recording, levels: Levels) -> dict[str, int]:
@@ -60,6 +70,8 @@ def _reads(recording: Recording) -> dict[str, int]:
     A request for no bytes, made by a rank without a share to take part in a collective read, does
     not reach the disk and is not counted.
     """
+    if not any((rank.records["flags"] & READS_FILE).any() for rank in recording.ranks):
+        return dict.fromkeys(_OF_READS, 0)  # as most kernels, which have to be judged fast
     requests = recording.requests
     reads = requests[~requests["is_write"] & (requests["bytes"] > 0)]
     size = len(recording.ranks)

@@ -451,14 +451,14 @@ def _rounds(ranks: Sequence[RankRecording], messages: NDArray[np.void]) -> NDArr
     receiving before it began to send: the depth in the happens-before order. So messages that a
     rank starts without waiting in between share a round, and a blocking send ends a round.
     """
-    found = np.zeros(len(messages), np.int32)
+    found = [0] * len(messages)
     depth = [0] * len(ranks)
     for what, rank, number in _in_order(ranks, messages):
         if what == _BEGAN:
             found[number] = depth[rank] + 1
-        else:
-            depth[rank] = max(depth[rank], found[number])
-    return found
+        elif found[number] > depth[rank]:
+            depth[rank] = found[number]
+    return np.array(found, np.int32)
 
 
 def _in_order(
@@ -470,30 +470,32 @@ def _in_order(
     """
     # Events with the same time stamp are in call order.
     events: list[list[tuple[int, int, int, int]]] = [[] for _ in ranks]
-    for number, message in enumerate(messages):
-        source, dest = events[message["source"]], events[message["dest"]]
-        sent, received = message["send_record"], message["receive_record"]
-        source.append((message["sent_ns"], sent, _BEGAN, number))
-        finished_ns = ranks[message["source"]].records["done_ns"][sent]
-        if finished_ns:
-            source.append((finished_ns, sent, _SENT, number))
+    done_ns = [rank.records["done_ns"].tolist() for rank in ranks]
+    columns = ("source", "dest", "sent_ns", "send_record", "received_ns", "receive_record")
+    rows = zip(*(messages[name].tolist() for name in columns), strict=True)
+    for number, (source, dest, sent_ns, sent, received_ns, received) in enumerate(rows):
+        events[source].append((sent_ns, sent, _BEGAN, number))
+        if finished_ns := done_ns[source][sent]:
+            events[source].append((finished_ns, sent, _SENT, number))
         if received >= 0:
-            dest.append((message["received_ns"], received, _RECEIVED, number))
+            events[dest].append((received_ns, received, _RECEIVED, number))
     for list_of_rank in events:
         list_of_rank.sort()
     at, begun, moved = [0] * len(events), set(), True
     while moved:
         moved = False
         for rank, list_of_rank in enumerate(events):
-            while at[rank] < len(list_of_rank):
-                *_, what, number = list_of_rank[at[rank]]
-                if what == _RECEIVED and number not in begun:
-                    break  # its send has not been visited yet
+            here, end = at[rank], len(list_of_rank)
+            while here < end:
+                _, _, what, number = list_of_rank[here]
                 if what == _BEGAN:
                     begun.add(number)
+                elif what == _RECEIVED and number not in begun:
+                    break  # its send has not been visited yet
                 yield what, rank, number
-                at[rank] += 1
-                moved = True
+                here += 1
+            moved = moved or here > at[rank]
+            at[rank] = here
 
 
 class Call(NamedTuple):
