@@ -246,6 +246,7 @@ def test_a_wheel_brings_a_kit_that_runs_grades_and_lays_out_course_folders(tmp_p
     assert "02-allgather.ipynb" in os.listdir(course / "labs")
     extension = python.parent.parent / "share" / "jupyter" / "labextensions" / "mpilab-c-cells"
     assert (extension / "static" / "remoteEntry.js").is_file()
+    assert (python.parent.parent / "etc" / "jupyter" / "jupyter_config.json").is_file()
     assert not list(course.rglob("source")) + list(course.rglob("rubric.toml"))
     again = subprocess.run(
         [*mpilab, "new", course], env=environment, capture_output=True, text=True

@@ -594,6 +594,16 @@ def test_jupyterlab_finds_the_extension_of_this_kit_even_if_the_kit_has_moved(tm
         assert (found / "package.json").read_text().endswith(f"{name}\n")
 
 
+def test_settings_that_an_environment_has_already_are_not_replaced_by_the_kits(tmp_path):
+    settings = tmp_path / "env" / "etc" / "jupyter" / "jupyter_config.json"
+    pyenvironment.link_extension(tmp_path / "env", ROOT)
+    assert "for_nbconvert" in settings.read_text()
+    settings.unlink()
+    settings.write_text("{}")
+    pyenvironment.link_extension(tmp_path / "env", ROOT)
+    assert settings.read_text() == "{}"
+
+
 def test_the_packages_of_the_tests_come_with_their_tools(kit, monkeypatch):
     calls = kit.parent / "calls"
     venv = kit / ".venv"

@@ -149,21 +149,30 @@ def install(venv, root, detail, wanted=("-e", "."), notes=None):
     unfinished.unlink()
 
 
-def link_extension(prefix, root):
-    """Let the JupyterLab in `prefix` find the kit's extension, which shows C cells as C.
+# What the Jupyter of an environment finds there, and where it is in the kit: the extension for C
+# cells, and the settings that let nbconvert draw the figures of a lab.
+FOR_JUPYTER = {
+    "share/jupyter/labextensions/mpilab-c-cells": "mpilab/notebook/labextension",
+    "etc/jupyter/jupyter_config.json": "mpilab/notebook/nbconvert/jupyter_config.json",
+}
 
-    pip puts it there from a wheel, but not from a folder (-e). Raises Problem.
+
+def link_extension(prefix, root):
+    """Let the Jupyter in `prefix` find the kit's extension and settings (FOR_JUPYTER).
+
+    pip puts them there from a wheel, but not from a folder (-e). Files of other origin stay. Raises
+    Problem.
     """
-    source = root / "mpilab" / "notebook" / "labextension"
-    link = prefix / "share" / "jupyter" / "labextensions" / "mpilab-c-cells"
-    try:
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if link.is_symlink():
-            link.unlink()
-        if not link.exists():
-            link.symlink_to(source)
-    except OSError as error:
-        raise explain(str(error), prefix, "link") from error
+    for place, source in FOR_JUPYTER.items():
+        link = prefix / place
+        try:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if link.is_symlink():
+                link.unlink()
+            if not link.exists():
+                link.symlink_to(root / source)
+        except OSError as error:
+            raise explain(str(error), prefix, "link") from error
 
 
 def repair_scripts(venv):

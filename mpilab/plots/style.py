@@ -7,7 +7,7 @@ figure shows; the other lines contain its data.
 In a notebook, a figure is JSON for the plotly extension that comes with the plotly package and
 needs no network. The file contains no plotly.js, and the figure is drawn even in notebooks that
 JupyterLab does not trust (such as papermill's output), where scripts don't run. Pages outside
-Jupyter use `fragment`.
+Jupyter use `fragment`, and pages that nbconvert makes of notebooks `for_nbconvert`.
 """
 
 import json
@@ -87,6 +87,8 @@ SLOT_COLORS = {
     "something else": "#e0796c",
 }
 
+# The MIME type of a figure as JSON.
+PLOT = "application/vnd.plotly.v1+json"
 CONFIG = {"displaylogo": False, "responsive": True}
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
@@ -181,15 +183,8 @@ def fragment(figure: Figure, plotlyjs: bool | str = False) -> str:
     plotlyjs: True includes plotly.js (5 MB) in the fragment, False expects it on the page already,
     a string is the URL to load it from; a page with several figures needs it once.
     """
-    name = escape(alt(figure).splitlines()[0], quote=True)
-    drawing = plotly.io.to_html(
-        figure, include_plotlyjs=plotlyjs, full_html=False, auto_play=False, config=CONFIG
-    )
-    # Not role="img", which would hide plotly's buttons from screen readers.
-    return (
-        f'<figure><div role="group" aria-label="{name}">{drawing}</div>'
-        f"<figcaption>{_fold(alt(figure))}</figcaption></figure>"
-    )
+    drawing = _drawing(figure, alt(figure).splitlines()[0], plotlyjs)
+    return f"<figure>{drawing}<figcaption>{_fold(alt(figure))}</figcaption></figure>"
 
 
 def bundle(figure: Figure) -> dict[str, Any]:
@@ -199,9 +194,42 @@ def bundle(figure: Figure) -> dict[str, Any]:
     # height of the window, in an output that has no fixed height, and draw nothing.
     config = {"displaylogo": False}
     return {
-        "application/vnd.plotly.v1+json": {**content, "config": config},
+        PLOT: {**content, "config": config},
         "text/plain": f"[figure: {alt(figure).splitlines()[0]}]",
     }
+
+
+def for_nbconvert(notebook: Any, resources: Any) -> tuple[Any, Any]:
+    """A preprocessor of nbconvert: gives each plotly figure of a notebook HTML that draws it.
+
+    Takes and returns the notebook and nbconvert's `resources`. plotly.js (5 MB) comes with the
+    first figure, so that no network is needed. mpilab/notebook/nbconvert/jupyter_config.json names
+    this function to nbconvert.
+    """
+    plotlyjs = True
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if PLOT not in data or "text/html" in data:
+                continue
+            name = data.get("text/plain", "").removeprefix("[figure: ").removesuffix("]")
+            data["text/html"] = _drawing(data[PLOT], name.partition("\n")[0], plotlyjs)
+            plotlyjs = False
+    return notebook, resources
+
+
+def _drawing(figure: Any, name: str, plotlyjs: bool | str) -> str:
+    """HTML of a figure, a plotly Figure or its JSON, with its name for screen readers."""
+    drawing = plotly.io.to_html(
+        figure,
+        include_plotlyjs=plotlyjs,
+        full_html=False,
+        auto_play=False,
+        config=CONFIG,
+        validate=False,
+    )
+    # Not role="img", which would hide plotly's buttons from screen readers.
+    return f'<div role="group" aria-label="{escape(name, quote=True)}">{drawing}</div>'
 
 
 def show(figure: Figure) -> None:
