@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from mpilab.diagnosis import render
 from mpilab.diagnosis.model import Diagnosis
@@ -83,10 +84,48 @@ def _prune(folder: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def show(diagnosis: Diagnosis, figures: Iterable[Figure] = (), *, title: str = "") -> None:
+# Marks at the lines of a cell, which the kit's extension of JupyterLab shows in the editor. They
+# are metadata of the panel's output: they are saved with it, and other readers of the notebook
+# ignore them.
+
+METADATA = "mpilab"
+
+
+def marks(diagnosis: Diagnosis, cell: str) -> dict[str, Any]:
+    """The metadata of an output that marks the diagnosis' places in the cell that was compiled.
+
+    cell  the text of the cell below its first line. Its fingerprint is kept: there are no marks in
+          a cell that has changed since.
+    """
+    found = [
+        {"line": place.line, "column": place.column, "text": place.label or diagnosis.headline}
+        for place in diagnosis.places
+        if not place.file and place.line > 0
+    ]
+    return {METADATA: {"of": fingerprint(cell), "marks": found}}
+
+
+def fingerprint(cell: str) -> int:
+    """A hash (32 bits) of a text without the white space at its end, as remoteEntry.js computes it
+    from the units of UTF-16."""
+    data = cell.rstrip(" \t\r\n").encode("utf-16-le", errors="surrogatepass")
+    value = 0
+    for low, high in zip(data[::2], data[1::2], strict=True):
+        value = (31 * value + low + 256 * high) & 0xFFFFFFFF
+    return value
+
+
+def show(
+    diagnosis: Diagnosis,
+    figures: Iterable[Figure] = (),
+    *,
+    title: str = "",
+    marked: str | None = None,
+) -> None:
     """Display the diagnosis as one output (HTML and text), then the plotly `figures`.
 
-    title  what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
+    title   what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
+    marked  the cell whose lines it marks (`marks`).
     """
     from IPython.display import display  # noqa: PLC0415 (slow; a notebook has it)
 
@@ -98,7 +137,7 @@ def show(diagnosis: Diagnosis, figures: Iterable[Figure] = (), *, title: str = "
         "text/html": fragment(diagnosis, link, title=title),
         "text/plain": text(diagnosis, link, title=title),
     }
-    display(bundle, raw=True)
+    display(bundle, raw=True, metadata={} if marked is None else marks(diagnosis, marked))
     if figures:
         for figure in figures:
             style.show(figure)

@@ -1,4 +1,4 @@
-"""Cells that begin with %%kernel look like C in JupyterLab, by the kit's extension."""
+"""Cells that begin with %%kernel are C in JupyterLab, by the kit's extension and Jupyter kernel."""
 
 import nbformat
 import pytest
@@ -34,21 +34,66 @@ COLOR = """(cell, text) => {
 }"""
 
 
+# Three mistakes: in lines 4, 9 and 11, after letters that take two and four bytes.
+WRONG = """%%kernel bcast_linear
+#include "mpilab.h"
+
+unsigend rounds; // α + mβ, or 𝛼 + m𝛽
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_sise(comm, &size);
+    for (int dest = 0; dest < size; dest++)
+        MPI_Send(buffer, count, MPI_BITE, dest, TAG, comm);
+    return MPI_SUCCESS;
+}"""
+PATIENT = {"timeout": 60_000}  # for what the Jupyter kernel or the compiler must answer
+# Where the middle of a text of the cell is in the window.
+MIDDLE = """(cell, text) => {
+    const content = cell.querySelector('.cm-content');
+    const nodes = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
+    for (let node; (node = nodes.nextNode()); ) {
+        const at = node.textContent.indexOf(text);
+        if (at < 0) continue;
+        const range = document.createRange();
+        range.setStart(node, at);
+        range.setEnd(node, at + text.length);
+        const box = range.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
+    }
+}"""
+
+# CodeMirror takes back after a moment what it lets a screen reader say.
+KEEP_ANNOUNCEMENTS = """cell => {
+    const said = window.announced = [];
+    new MutationObserver(changes => {
+        for (const { addedNodes } of changes)
+            for (const node of addedNodes) if (node.textContent.trim()) said.push(node.textContent);
+    }).observe(cell.querySelector('.cm-announced'), { childList: true });
+}"""
+
+
 def colors(cell, *texts):
     return [cell.evaluate(COLOR, text) for text in texts]
+
+
+def saved(folder, *sources):
+    """The path of a notebook in a new folder, with code cells of these sources."""
+    folder.mkdir()
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in sources],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    nbformat.write(notebook, folder / "c.ipynb")
+    return folder / "c.ipynb"
 
 
 def test_a_kernel_cell_is_shown_as_c_for_as_long_as_it_begins_with_the_magic(page, tmp_path):
     from playwright.sync_api import expect
 
-    folder = tmp_path / "labs"
-    folder.mkdir()
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(C), nbformat.v4.new_code_cell(PYTHON)],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-    )
-    nbformat.write(notebook, folder / "c.ipynb")
-    with jupyterlab(tmp_path, folder / "c.ipynb") as address:
+    notebook = saved(tmp_path / "labs", C, PYTHON)
+    with jupyterlab(tmp_path, notebook) as address:
         panel = opened(page, address, 2)
         c, python = panel.locator(".jp-CodeCell").all()
         comment, keyword = colors(python, "# a comment", "return")
@@ -73,3 +118,80 @@ def test_a_kernel_cell_is_shown_as_c_for_as_long_as_it_begins_with_the_magic(pag
         replace_active_cell(page, PYTHON)
         expect(python.get_by_text("# a comment", exact=True)).to_have_css("color", comment)
         assert colors(python, "return") == [keyword]
+
+
+def test_by_keyboard_errors_are_marked_in_the_cell_and_mpi_calls_completed_and_explained(
+    page, tmp_path
+):
+    from playwright.sync_api import expect
+
+    notebook = saved(tmp_path / "labs", "%load_ext mpilab", WRONG)
+    with jupyterlab(tmp_path, notebook) as address:
+        panel = opened(page, address, 2)
+        activate(page, panel, 0)
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.press("Control+Enter")
+        cell = panel.locator(".jp-CodeCell").nth(1)
+        said = cell.locator(".mpilab-mark-message")
+        expect(said).to_have_count(3, **PATIENT)
+        texts = said.all_inner_texts()
+        assert all(text.startswith("✗ ") for text in texts) and "MPI_Comm_sise" in texts[1]
+        marked = cell.locator(".mpilab-mark")
+        expect(marked).to_have_text(["unsigend", "MPI_Comm_sise", "MPI_BITE"])
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / "c-cells-marks.png")
+
+        # They are saved with the notebook.
+        with page.expect_response(lambda response: response.request.method == "PUT"):
+            page.keyboard.press("Control+S")
+        panel = opened(page, address, 2)
+        cell = panel.locator(".jp-CodeCell").nth(1)
+        marked, said = cell.locator(".mpilab-mark"), cell.locator(".mpilab-mark-message")
+        expect(said).to_have_count(3, **PATIENT)
+
+        # F8 leads from one to the next; the first change of the cell takes them away.
+        activate(page, panel, 1)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Control+Home")
+        cell.evaluate(KEEP_ANNOUNCEMENTS)
+        page.keyboard.press("F8")
+        page.keyboard.press("F8")
+        page.wait_for_function("window.announced.length === 2")
+        first, second = page.evaluate("window.announced")
+        assert first.startswith("Line 4: ")
+        assert second == f"Line 9: {texts[1].removeprefix('✗ ')}"
+        page.keyboard.press("Control+Delete")
+        expect(said).to_have_count(0)
+
+        # What the exercise allows is completed, from the kit's kernel; Shift+Tab explains it.
+        page.keyboard.type("MPI_Comm_s")
+        page.keyboard.press("Tab")
+        names = page.locator(".jp-Completer-match")
+        expect(names).to_have_text(["MPI_Comm_set_attr", "MPI_Comm_size"], **PATIENT)
+        page.keyboard.press("ArrowDown")
+        page.screenshot(path=SCREENSHOTS / "c-cells-completion.png")
+        page.keyboard.press("Enter")
+        expect(cell.get_by_text("MPI_Comm_size(comm, &size);")).to_be_visible()
+        page.keyboard.press("Shift+Tab")
+        shown = page.locator(".jp-Tooltip")
+        expect(shown).to_contain_text("int MPI_Comm_size(MPI_Comm comm, int *size)", **PATIENT)
+        expect(shown).to_contain_text("number of processes in the group of comm")
+        page.screenshot(path=SCREENSHOTS / "c-cells-inspection.png")
+        page.keyboard.press("Escape")
+        expect(shown).to_have_count(0)
+
+        # So does a pointer that rests on a name.
+        x, y = cell.evaluate(MIDDLE, "MPI_Send")
+        page.mouse.move(x - 2, y)
+        page.mouse.move(x, y)
+        expect(page.locator(".mpilab-hover")).to_contain_text("rank of destination", **PATIENT)
+        page.screenshot(path=SCREENSHOTS / "c-cells-hover.png")
+
+        # Compiling again marks what is left, and nothing once it compiles.
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+Enter")
+        expect(marked).to_have_text(["unsigend", "MPI_BITE"], **PATIENT)
+        replace_active_cell(page, C)
+        page.keyboard.press("Control+Enter")
+        expect(cell.get_by_text("bcast_flat is compiled.")).to_be_visible(**PATIENT)
+        expect(said).to_have_count(0)

@@ -56,6 +56,26 @@ def test_an_error_is_shown_with_the_line_that_jupyterlab_numbers(shell):
     assert 'role="alert"' in fragment
 
 
+def marked(shell, cell):
+    """The metadata of the outputs of the cell, those that have any."""
+    with capture_output() as captured:
+        shell.run_cell(cell).raise_error()
+    return [output.metadata["mpilab"] for output in captured.outputs if output.metadata]
+
+
+def test_an_error_says_in_its_metadata_where_the_editor_is_to_mark_it(shell):
+    wrong = RIGHT.replace("return MPI_SUCCESS;", "return MPI_SUCCES;")
+    line = 1 + RIGHT.splitlines().index("    return MPI_SUCCESS;")
+    (metadata,) = marked(shell, wrong)
+    assert metadata["marks"] == [
+        {"line": line, "column": 12, "text": "'MPI_SUCCES' is not declared"}
+    ]
+    # Another text has another fingerprint; what is at the end of it does not count.
+    assert marked(shell, wrong + "\n \t\n") == [metadata]
+    assert marked(shell, wrong.replace("(void)comm", "(void) comm"))[0]["of"] != metadata["of"]
+    assert marked(shell, RIGHT) == []
+
+
 def test_a_warning_is_shown_and_the_kernel_is_there(shell):
     compiled, warned = shown(shell, RIGHT.replace("    return", "    int unused;\n    return"))
     assert compiled[0] == "allgather_mine is compiled."
