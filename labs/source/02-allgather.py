@@ -777,6 +777,74 @@ on_many.answer(
 # start-up after the other. The model, with its single port, says it does.
 
 # %% [markdown]
+# ## What a barrier in each round costs
+#
+# Programs often synchronize more than they need. The report with the table below names "too many" calls
+# of `MPI_Barrier` among the reasons for its times. Does it cost much? Here is the ring with a barrier after each round: a
+# *dissemination* barrier, as MPI libraries have it, of $\lceil \log_2 P \rceil$ empty messages per rank.
+# The result is right without it: the receive of a round already waits for the block that the next round
+# sends.
+
+# %%
+# %%kernel allgather_ring_barriers
+# #include "mpilab.h"
+#
+# int allgather_ring_barriers(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+#                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+#     for (int round = 1; round < size && err == MPI_SUCCESS; round++) {
+#         err = MPI_Sendrecv(
+#             block(recvbuf, (rank - round + 1 + size) % size, recvcount, recvtype), recvcount,
+#             recvtype, (rank + 1) % size, TAG,
+#             block(recvbuf, (rank - round + size) % size, recvcount, recvtype), recvcount,
+#             recvtype, (rank - 1 + size) % size, TAG, comm, MPI_STATUS_IGNORE);
+#         for (int distance = 1; distance < size && err == MPI_SUCCESS; distance *= 2)
+#             err = MPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + distance) % size, TAG + 1, NULL, 0,
+#                                MPI_BYTE, (rank - distance + size) % size, TAG + 1, comm,
+#                                MPI_STATUS_IGNORE);
+#     }
+#     return err;
+# }
+
+# %% [markdown]
+# **Predict:** how many times as long as the plain ring does it take on 64 ranks, with blocks of 32 bytes?
+# And with 128 KiB? How many times as long on 16 ranks?
+
+# %%
+with_barriers = mpilab.predict("")
+slower = {}
+try:
+    for P in (16, SIMULATED):
+        both = mpilab.simulated.sweep(
+            ["allgather_ring", "allgather_ring_barriers"], f"flat-{P}x1", sizes=[32, 131072]
+        )
+        took = dict(
+            zip(both[["algorithm", "bytes"]].tolist(), both["span_s"].tolist(), strict=True)
+        )
+        for size in (32, 131072):
+            slower[P, size] = took["ring_barriers", size] / took["ring", size]
+            print(
+                f"{P} ranks, {byte_size(size)}: {duration(took['ring', size])}, with barriers "
+                f"{duration(took['ring_barriers', size])}"
+            )
+except MpilabError as error:  # SimGrid is not installed
+    print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+with_barriers.answer(
+    "; ".join(
+        f"{P} ranks, {byte_size(size)}: {ratio:.1f} times" for (P, size), ratio in slower.items()
+    )
+    + ". A round of the ring costs one start-up and the bytes; the barrier adds ⌈log2 P⌉ start-ups. So "
+    "short blocks lose a factor of 1 + ⌈log2 P⌉, which grows with P, and long ones much less."
+)
+
+# %% [markdown]
 # ## Question 1 (8 points)
 #
 # How do the differences between the algorithms change with the size of the block? Argue with the

@@ -70,7 +70,7 @@ from mpilab.hosts.places import Levels
 from mpilab.notebook import session
 from mpilab.plots import network
 from mpilab.plots.matrix import traffic_matrix
-from mpilab.plots.models import against_limits
+from mpilab.plots.models import against_limits, bandwidths
 from mpilab.plots.network import placement as draw
 from mpilab.plots.schedule import rounds, tree
 from mpilab.plots.style import show
@@ -1037,6 +1037,81 @@ wrong_order.answer(
     "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping brings "
     "back all of the one, and all but 2 % of the other: the rest is phase 1. With two hosts, the "
     "same mistake costs less, because half of all ranks are on the same host."
+)
+
+# %% [markdown]
+# How much is lost depends on the size of the blocks. Here is recursive doubling on 16 nodes of 12 with
+# blocks of 64 bytes to 16 KiB, as *bandwidth*: the bytes that a rank receives from others, $(P-1)m$, per
+# second. We have simulated these (`data/remapping-simulated.csv`).
+#
+# **Predict:** which of the four curves coincide? At which end does the wrong order cost more?
+
+# %%
+coinciding = mpilab.predict("")
+larger = remapping.SIMULATED.read()
+
+
+def times_of(kernel, order):
+    """{bytes: simulated seconds} of a kernel on 16 nodes of 12."""
+    rows = larger[(larger["kernel"] == kernel) & (larger["order"] == order)]
+    return dict(rows[["bytes", "seconds"]].tolist())
+
+
+curves = {}
+for order in ("rr", "seq"):
+    for version in ("", "_remapped"):
+        found = times_of(f"allgather_recursive_doubling{version}", order)
+        name = f"{order.upper()}{version.replace('_', ', ')}"
+        curves[name] = {size: (16 * 12 - 1) * size / seconds for size, seconds in found.items()}
+show(bandwidths(curves, "Allgather by recursive doubling, simulated on 16 nodes of 12"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+lost = {size: curves["RR"][size] / curves["SEQ"][size] for size in curves["RR"]}
+coinciding.answer(
+    "Nearly all but that of SEQ order without remapping. It loses a factor of "
+    + ", ".join(f"{factor:.1f} at {byte_size(size)}" for size, factor in lost.items())
+    + ": the longer the blocks, the more of the time is that of the crowded links."
+)
+
+# %% [markdown]
+# And all five kernels that the talk remaps. *Lost* is how many times as long the plain kernel takes in
+# the wrong order. The *overhead* of remapping is how much longer the remapped kernel takes there than the
+# plain one in the right order.
+#
+# **Predict:** which kernels have no overhead, and why? When does the wrong order cost least?
+
+# %%
+free_of_charge = mpilab.predict("")
+lines = ["| kernel | bytes | right order | wrong | lost | overhead |", "|---|--:|---|--:|--:|--:|"]
+costs = {}
+for kernel, sizes_of in remapping.SIMULATED_SIZES.items():
+    for size in (sizes_of[0], sizes_of[-1]):
+        plain = {order: times_of(kernel, order)[size] for order in ("seq", "rr")}
+        right, wrong = sorted(plain, key=plain.get)
+        there = times_of(f"{kernel}_remapped", wrong)[size]
+        lost, overhead = plain[wrong] / plain[right], there / plain[right] - 1
+        costs[kernel, size] = lost, overhead
+        lines.append(
+            f"| {kernel} | {byte_size(size)} | {right.upper()}, {duration(plain[right])} "
+            f"| {duration(plain[wrong])} | {lost:.2f} times | {overhead:.1%} |"
+        )
+Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+least = min(costs, key=costs.get)
+doubling = "allgather_recursive_doubling"
+free_of_charge.answer(
+    "All but recursive doubling: without a phase 1, the remapped kernel sends in the wrong order exactly "
+    "what the plain one sends in the right order. Phase 1 is one round more: "
+    + ", ".join(
+        f"{overhead:.0%} at {byte_size(size)}"
+        for (kernel, size), (_, overhead) in costs.items()
+        if kernel == doubling
+    )
+    + f". The wrong order costs least for {least[0]}, {byte_size(least[1])}: {costs[least][0]:.2f} times. "
+    "In short messages there are few bytes that could crowd a link."
 )
 
 # %% [markdown]

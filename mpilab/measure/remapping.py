@@ -10,6 +10,10 @@ moves. `mpilab.algorithms.remapping` does on schedules what the C kernels do
 send. Notebooks find both in `mpilab.remapping`. As a program, it measures and writes a file:
 
     python -m mpilab.measure.remapping data/remapping-two-hosts.csv
+    python -m mpilab.measure.remapping --simulated data/remapping-simulated.csv
+
+The second one simulates a cluster as large as that of the talk, on which times are the same on
+every machine.
 
 Source: Álvarez, Díaz, Rico, "Formal modeling and performance evaluation of a run-time rank
 remapping technique in Broadcast, Allgather and Allreduce MPI collective operations", TAPEMS 2017:
@@ -24,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from mpilab.algorithms.formula import SOURCES, evaluate
 from mpilab.algorithms.remapping import (
@@ -38,18 +43,21 @@ from mpilab.algorithms.remapping import (
     placement,
     remapped,
 )
-from mpilab.cases.case import Case
-from mpilab.errors import InputError
-from mpilab.hosts import description, hostfile
+from mpilab.cases.case import Case, collective_of
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import description, hostfile, platforms
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels
 from mpilab.kernels.build import KERNELS, need
+from mpilab.kernels.simgrid import kernels as simulated_kernels
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
 from mpilab.models import declared
+from mpilab.runners import simgrid
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
+from mpilab.runners.simgrid import seconds_of
 from mpilab.trace.recording import Recording
 from mpilab.util.kit import ROOT
 
@@ -62,6 +70,8 @@ __all__ = [
     "RR",
     "Row",
     "SEQ",
+    "SIMULATED",
+    "SIMULATED_SIZES",
     "SIZES",
     "SLOWEST",
     "as_text",
@@ -78,6 +88,7 @@ __all__ = [
     "read",
     "remapped",
     "seconds",
+    "simulate",
     "table",
     "write",
 ]
@@ -111,6 +122,23 @@ PUBLISHED = Dataset(
     example="RDA*,(Q-1) M m G0,M m G1",
 )
 LIMIT_S = 60.0  # for one case of the table, which takes milliseconds
+# The same on the simulated cluster of the talk's size: 16 nodes of 12 ranks.
+SIMULATED = Dataset(
+    "remapping-simulated.csv",
+    columns="cluster kernel order bytes seconds",
+    example="flat-16x12,allgather_ring,rr,1024,0.00123",
+    program="mpilab.measure.remapping",
+)
+SIMULATED_CLUSTER = "flat-16x12"
+# {kernel: bytes of a block, or of the whole message of a broadcast or an allreduce}; each kernel
+# has a remapped one. Recursive doubling has more sizes, for a curve.
+SIMULATED_SIZES = {
+    "allgather_recursive_doubling": (64, 256, 1024, 4096, 16384),
+    "allgather_neighbor_exchange": (1024, 16384),
+    "bcast_binomial": (16384, 262144),
+    "allgather_ring": (1024, 16384),
+    "allreduce_ring": (16384, 262144),
+}
 
 
 def orders_of_bcast(slowest: Sequence[int] | None = None) -> dict[str, list[str]]:
@@ -178,6 +206,52 @@ def _runs(own: Mapping[str, Path]) -> Iterator[tuple[str, Path | None, list[str]
         kits = declared.kernels_of(collective)
         yield collective, None, [name for name in kernels if name in kits and name not in own]
         yield from ((collective, own[name], [name]) for name in kernels if name in own)
+
+
+def simulate(
+    sizes: Mapping[str, Sequence[int]] = SIMULATED_SIZES,
+    cluster: str = SIMULATED_CLUSTER,
+    progress: bool = False,
+) -> NDArray[Any]:
+    """Simulate kernels and their remapped versions in SEQ and RR order: array of rows of SIMULATED.
+
+    sizes     {kernel: bytes, as in SIMULATED_SIZES}
+    cluster   a platform, in the notation of mpilab.hosts.platforms; a rank on each slot
+
+    Each time is that of a second call. The defaults take about five minutes. Raises SetupError
+    without SimGrid, MpilabError if a kernel does not complete.
+    """
+    ranks = len(platforms.places(cluster))
+    jobs = [
+        (f"{kernel}{version}", order_name, sizes[kernel])
+        for kernel in sizes
+        for version in ("", "_remapped")
+        for order_name in ("seq", "rr")
+    ]
+    rows = []
+    for kernel, order_name, its_sizes in tqdm(jobs, disable=not progress, unit="kernel"):
+        datatype, element = collective_of(kernel.partition("_")[0]).timed_element
+        cases = [
+            Case(
+                kernel.partition("_")[0],
+                ranks,
+                size // element,
+                datatype,
+                function=kernel,
+                record=False,
+                dump=False,
+                warmup=1,
+            )
+            for size in its_sizes
+        ]
+        results = simgrid.simulate(
+            simulated_kernels(), "", cases, cluster, order=order_name, limit=3600.0
+        )
+        for size, result in zip(its_sizes, results, strict=True):
+            if result.outcome != DONE:
+                raise MpilabError(f"{kernel} in {order_name} order: {result.outcome}")
+            rows.append((cluster, kernel, order_name, size, seconds_of(result)))
+    return SIMULATED.array(rows)
 
 
 def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDArray[np.float64]:
@@ -357,8 +431,17 @@ def as_text(rows: Iterable[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and write the file."""
-    file = MEASURED.parser().parse_args(arguments).file
+    """Measure, or simulate, and write the file."""
+    parser = MEASURED.parser()
+    parser.add_argument(
+        "--simulated", action="store_true", help=f"simulate; default file: {SIMULATED.path}"
+    )
+    parser.set_defaults(file=None)
+    options = parser.parse_args(arguments)
+    if options.simulated:
+        SIMULATED.write(simulate(progress=True), options.file)
+        return
+    file = options.file
     slowest = None
     if SLOWEST_HOSTFILE.is_file():
         slowest = hostfile.read(SLOWEST_HOSTFILE).placement(policy="seq")

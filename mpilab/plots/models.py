@@ -198,6 +198,47 @@ def against_limits(
     return style.finish(figure, "\n".join([f"{title}.", *_lines(names, measured, limits)]))
 
 
+def bandwidths(lines: Mapping[str, Mapping[int, float]], title: str) -> Figure:
+    """Figure of the bandwidth of a rank against the size of a block.
+
+    lines   {name: {bytes of a block: bytes per second}}; odd lines are drawn dashed, so that lines
+            that coincide in pairs can be told apart.
+
+    Raises InputError if there are none.
+    """
+    if not lines or not all(lines.values()):
+        raise InputError("bandwidths: no lines, or a line without points; give a size and a rate")
+    figure = plotly.subplots.make_subplots()
+    for number, (name, line) in enumerate(lines.items()):
+        rates = [rate / 1e9 for rate in line.values()]
+        figure.add_trace(
+            go.Scatter(
+                x=list(line),
+                y=rates,
+                mode="lines+markers",
+                name=name,
+                line=dict(
+                    color=style.ORDER_COLORS[number % len(style.ORDER_COLORS)],
+                    dash="dash" if number % 2 else "solid",
+                ),
+                marker=dict(size=11 if number % 2 == 0 else 7),
+                customdata=list(map(style.byte_size, line)),
+                hovertemplate=f"{name}<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
+            )
+        )
+    sizes = sorted({size for line in lines.values() for size in line})
+    style.size_axes(figure, sizes, "bytes of a rank's block")
+    figure.update_yaxes(type="log", title="received by a rank, GB/s")
+    figure.update_layout(title=dict(text=title), height=420)
+    words = [
+        f"{name}: "
+        + ", ".join(f"{style.byte_size(size)} {rate / 1e9:.3g} GB/s" for size, rate in line.items())
+        + "."
+        for name, line in lines.items()
+    ]
+    return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
+
+
 def _lines(
     names: Sequence[str], measured: Mapping[str, Sequence[float]], limits: Mapping[str, float]
 ) -> Iterator[str]:

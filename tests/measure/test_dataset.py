@@ -17,6 +17,7 @@ DATASETS = [module.TABLE for module in MODULES] + [
     cannon.PUBLISHED,
     remapping.MEASURED,
     remapping.PUBLISHED,
+    remapping.SIMULATED,
 ]
 
 

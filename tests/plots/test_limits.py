@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.plots.models import against_limits
+from mpilab.plots.models import against_limits, bandwidths
 from mpilab.plots.style import alt
 
 MEASURED = {"ring, rr": [0.030, 0.010, 0.020], "ring, seq": [0.004]}
@@ -36,3 +36,20 @@ def test_the_legend_names_what_the_bars_are_and_no_limit_where_there_is_none():
 def test_nothing_to_draw_is_refused(measured):
     with pytest.raises(InputError, match="nothing to draw"):
         against_limits(measured, {}, "Allgather")
+
+
+def test_bandwidths_are_in_gigabytes_per_second_and_every_other_line_is_dashed():
+    figure = bandwidths({"RR": {64: 1e9, 1024: 5e9}, "SEQ": {64: 2.5e8}}, "Allgather")
+    assert [list(trace.y) for trace in figure.data] == [[1, 5], [0.25]]
+    assert [trace.line.dash for trace in figure.data] == ["solid", "dash"]
+    assert alt(figure).splitlines() == [
+        "Allgather, both axes logarithmic.",
+        "RR: 64 B 1 GB/s, 1 KiB 5 GB/s.",
+        "SEQ: 64 B 0.25 GB/s.",
+    ]
+
+
+@pytest.mark.parametrize("lines", [{}, {"RR": {}}])
+def test_bandwidths_of_nothing_are_refused(lines):
+    with pytest.raises(InputError, match="no lines, or a line without points"):
+        bandwidths(lines, "Allgather")

@@ -1,11 +1,18 @@
-"""The ratios that labs 01 and 02 show on simulated clusters; the same on every machine."""
+"""The ratios that labs 01 to 03 show on simulated clusters; the same on every machine."""
+
+import re
 
 import pytest
 
 from mpilab import models
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
+from mpilab.kernels import simgrid
+from mpilab.measure import remapping
 from mpilab.notebook import simulated
 from mpilab.plots import sweep as plots
+from mpilab.runners.simgrid import seconds_of, simulate
+from mpilab.util.kit import ROOT
 
 
 def seconds(table):
@@ -47,6 +54,41 @@ def test_a_pipeline_overtakes_the_binomial_tree_at_larger_sizes_on_more_ranks():
     assert 1.2 < lost[0] < lost[1] / 2
     model = models.cost("bcast", "pipeline", 64, 262144, simulated.LINK)
     assert few["pipeline", 64, 262144] == pytest.approx(model, rel=0.25)
+
+
+def test_a_barrier_in_each_round_costs_short_blocks_as_many_start_ups_as_lab_02_says(tmp_path):
+    lab = (ROOT / "labs" / "source" / "02-allgather.py").read_text(encoding="utf-8")
+    cell = re.search(r"# %%kernel allgather_ring_barriers\n((?:#.*\n)+)", lab).group(1)
+    library = simgrid.build(re.sub("(?m)^# ?", "", cell), tmp_path).library
+
+    def slower(ranks, size):
+        case = Case("allgather", ranks, size, "byte", warmup=1, record=False, dump=False)
+        where = f"flat-{ranks}x1"
+        plain, with_barriers = (
+            seconds_of(simulate(built, f"allgather_{name}", [case], where)[0])
+            for built, name in ((simgrid.kernels(), "ring"), (library, "ring_barriers"))
+        )
+        return with_barriers / plain
+
+    assert slower(4, 32) == pytest.approx(1 + 2, rel=0.1)
+    assert slower(32, 32) == pytest.approx(1 + 5, rel=0.1)
+    assert 1 < slower(32, 131072) < 2
+
+
+def test_the_wrong_order_costs_more_on_more_nodes_where_remapping_brings_back_more():
+    """As in lab 03, on smaller clusters; the table of the lab has 16 nodes of 12."""
+
+    def lost(where):
+        rows = remapping.simulate({"allgather_recursive_doubling": (16384,)}, where)
+        took = dict(zip(rows[["kernel", "order"]].tolist(), rows["seconds"].tolist(), strict=True))
+        kernel = "allgather_recursive_doubling"
+        right = took[kernel, "rr"]
+        assert took[f"{kernel}_remapped", "rr"] == right
+        return took[kernel, "seq"] / right, took[f"{kernel}_remapped", "seq"] / right
+
+    few, many = lost("flat-2x4"), lost("flat-8x4")
+    assert 1.5 < few[0] < 1.7 and 1.9 < many[0] < 2
+    assert 1.05 < many[1] < 1.1 < few[1] < 1.25  # phase 1 is a smaller share on more nodes
 
 
 def test_a_kernel_that_does_not_exist_is_refused_by_its_name():
