@@ -26,8 +26,9 @@
 #
 # ## What you need
 #
-# - About 120 minutes. A little C, a little Python. No MPI yet.
+# - About 110 minutes. A little C, a little Python. No MPI yet.
 # - 4 MPI ranks on this machine. Two cores are enough.
+# - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -45,6 +46,7 @@
 RANKS = 4  # MPI ranks of the cluster
 SIZES = [1, 8, 64, 512, 4096, 32768, 262144, 1048576]  # bytes of a message
 REPETITIONS = 30  # of each measurement
+SIMULATED = 64  # ranks of the simulated cluster
 SEED = 1  # of the data in the buffers
 
 # %% [markdown]
@@ -58,13 +60,14 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab.errors import InputError
+from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import hostfile as hosts
 from mpilab.hosts.mapping import here, mapped, mpirun
 from mpilab.measure import osu
 from mpilab.measure.dataset import published_latency
 from mpilab.measure.distances import fit_distances, measure, read_machine, where
 from mpilab.models import fit_hockney
+from mpilab.notebook import session
 from mpilab.plots import distances, matrix
 from mpilab.plots.network import placement as draw
 from mpilab.plots.style import show
@@ -148,6 +151,101 @@ in_its_half.answer(
 )
 
 # %% [markdown]
+# ## A first kernel
+#
+# A *collective* is an operation that all ranks of a communicator call together, such as a broadcast or
+# a barrier; a message from one rank to another is *point-to-point*. A *kernel* is a C function with
+# exactly the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end, every rank
+# has a copy of the *root*'s buffer. The two calls that do the work:
+#
+# ```c
+# MPI_Send(buffer, count, datatype, dest,   tag, comm);           // to rank dest
+# MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
+# ```
+#
+# A receive takes a message with its source, tag (a number that you choose) and communicator, and
+# waits until there is one. If you don't need the status, pass `MPI_STATUS_IGNORE`.
+#
+# In this kernel, each rank receives the message from the rank before it and passes it on. The line
+# `%%kernel NAME` turns a cell into a C file, which is compiled and sent to all ranks.
+
+# %%
+# %%kernel bcast_pass_on
+# #include "mpilab.h"
+#
+# int bcast_pass_on(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     const int before = (rank - 1 + size) % size, next = (rank + 1) % size;
+#
+#     int err = MPI_SUCCESS;
+#     if (rank != root)
+#         err = MPI_Recv(buffer, count, datatype, before, TAG, comm, MPI_STATUS_IGNORE);
+#     if (err == MPI_SUCCESS && next != root)
+#         err = MPI_Send(buffer, count, datatype, next, TAG, comm);
+#     return err;
+# }
+
+# %% [markdown]
+# Run it on 4 ranks, with 2 integers from rank 1.
+#
+# **Predict:** how many messages will there be, and in what order?
+
+# %%
+passed = mpilab.predict("")
+passed_on = mpilab.run("bcast_pass_on", ranks=4, count=2, root=1, seed=SEED)
+passed_on
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+passed.answer(
+    "3: from 1 to 2, then from 2 to 3, then from 3 to 0. Rank 0 has no one to pass it on to."
+)
+
+# %% [markdown]
+# The run was *recorded*: every message, with its sender, receiver and bytes. A message that must
+# wait for another one is in a later *round*.
+
+# %%
+print("round  from  to  bytes")
+for message in np.sort(passed_on.messages, order=["round", "source"]):
+    row = [message[field] for field in ("round", "source", "dest", "bytes")]
+    print("{:5}  {:4}  {:2}  {:5}".format(*row))
+
+# %% [markdown]
+# The same over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
+#
+# **Predict:** which rank waits longest?
+
+# %%
+waits = mpilab.predict("")
+passed_on.show("timeline")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+waits.answer(
+    "Rank 0: it is the last in the chain. (If it entered the call late, its bar may be shorter.)",
+    right=0,
+)
+
+# %% [markdown]
+# And as a matrix: rows send, columns receive.
+#
+# **Predict:** which row will be empty?
+
+# %%
+empty_row = mpilab.predict("")
+show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+empty_row.answer("Row 0: rank 0 only receives.", right=0)
+
+# %% [markdown]
+# ## Where ranks run
+#
 # Where are the ranks? `here()` tells it for the process that calls it.
 #
 # **Predict:** on how many hosts are they? Can two of them be on the same core? Run the cell twice.
@@ -371,99 +469,6 @@ same_option.answer("No: both ranks may use both cores, and nothing tells you.", 
 # | `--mca plm_rsh_agent ssh` | `--prtemca plm_ssh_agent ssh` |
 #
 # A *rankfile* gives both for each rank: `rank 0=n1 slot=3` is core 3 of host n1.
-
-# %% [markdown]
-# ## A first kernel
-#
-# A *collective* is an operation that all ranks of a communicator call together, such as a broadcast or
-# a barrier; a message from one rank to another is *point-to-point*. A *kernel* is a C function with
-# exactly the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end, every rank
-# has a copy of the *root*'s buffer. The two calls that do the work:
-#
-# ```c
-# MPI_Send(buffer, count, datatype, dest,   tag, comm);           // to rank dest
-# MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
-# ```
-#
-# A receive takes a message with its source, tag (a number that you choose) and communicator, and
-# waits until there is one. If you don't need the status, pass `MPI_STATUS_IGNORE`.
-#
-# In this kernel, each rank receives the message from the rank before it and passes it on. The line
-# `%%kernel NAME` turns a cell into a C file, which is compiled and sent to all ranks.
-
-# %%
-# %%kernel bcast_pass_on
-# #include "mpilab.h"
-#
-# int bcast_pass_on(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
-# {
-#     int rank, size;
-#     MPI_Comm_rank(comm, &rank);
-#     MPI_Comm_size(comm, &size);
-#     const int before = (rank - 1 + size) % size, next = (rank + 1) % size;
-#
-#     int err = MPI_SUCCESS;
-#     if (rank != root)
-#         err = MPI_Recv(buffer, count, datatype, before, TAG, comm, MPI_STATUS_IGNORE);
-#     if (err == MPI_SUCCESS && next != root)
-#         err = MPI_Send(buffer, count, datatype, next, TAG, comm);
-#     return err;
-# }
-
-# %% [markdown]
-# Run it on 4 ranks, with 2 integers from rank 1.
-#
-# **Predict:** how many messages will there be, and in what order?
-
-# %%
-passed = mpilab.predict("")
-passed_on = mpilab.run("bcast_pass_on", ranks=4, count=2, root=1, seed=SEED)
-passed_on
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-passed.answer(
-    "3: from 1 to 2, then from 2 to 3, then from 3 to 0. Rank 0 has no one to pass it on to."
-)
-
-# %% [markdown]
-# The run was *recorded*: every message, with its sender, receiver and bytes. A message that must
-# wait for another one is in a later *round*.
-
-# %%
-print("round  from  to  bytes")
-for message in np.sort(passed_on.messages, order=["round", "source"]):
-    row = [message[field] for field in ("round", "source", "dest", "bytes")]
-    print("{:5}  {:4}  {:2}  {:5}".format(*row))
-
-# %% [markdown]
-# The same over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
-#
-# **Predict:** which rank waits longest?
-
-# %%
-waits = mpilab.predict("")
-passed_on.show("timeline")
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-waits.answer(
-    "Rank 0: it is the last in the chain. (If it entered the call late, its bar may be shorter.)",
-    right=0,
-)
-
-# %% [markdown]
-# And as a matrix: rows send, columns receive.
-#
-# **Predict:** which row will be empty?
-
-# %%
-empty_row = mpilab.predict("")
-show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-empty_row.answer("Row 0: rank 0 only receives.", right=0)
 
 # %% [markdown]
 # ## When every rank waits
@@ -901,6 +906,55 @@ crossing.answer(
 )
 
 # %% [markdown]
+# ## A cluster of 64 ranks, simulated
+#
+# This machine has a few cores. A *simulator* computes how long the same C would take on a cluster:
+# SimGrid runs all ranks in one process, and moves a clock forward by what each message costs on the
+# network that it is given. Here a message of $n$ bytes costs $\alpha + \beta n$, with α = 1.4 µs and
+# 1/β = 12.5 GB/s. The times are the same on every machine.
+#
+# The cell simulates `bcast_pass_on`, which you ran above, and your `bcast_linear`, once it is right.
+#
+# **Predict:** from a fit to two ranks, which α do you expect, and how large is its error? On 64 ranks, how
+# many times as long as on two does passing on take?
+
+# %%
+longer = mpilab.predict("")
+NAMES = ["bcast_pass_on", *(["bcast_linear"] if "bcast_linear" in session.kernels else [])]
+lines = [f"| bytes | kernel | 2 ranks | {SIMULATED} ranks | {SIMULATED - 1} (α + βn) |"]
+lines.append("|--:|---|--:|--:|--:|")
+for name in NAMES:
+    try:
+        two, many = (
+            mpilab.simulated.sweep([name], f"flat-{ranks}x1", sizes=SIZES)
+            for ranks in (2, SIMULATED)
+        )
+    except MpilabError as error:  # SimGrid is not installed, or the kernel is not right yet
+        print(f"{name} is left out: {str(error).splitlines()[0]}")
+        continue
+    line = fit_hockney(two["bytes"], two["span_s"])
+    print(f"{name}, 2 ranks: {line}")
+    for few, lot in zip(two, many, strict=True):
+        model = (SIMULATED - 1) * line.time(few["bytes"])
+        times = " | ".join(map(duration, (few["span_s"], lot["span_s"], model)))
+        lines.append(f"| {byte_size(few['bytes'])} | {name} | {times} |")
+Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+longer.answer(
+    f"α = 1.4 µs, with nearly no error: here the model is the network. Passing on takes {SIMULATED - 1} "
+    "times as long, as each rank waits for the one before it.",
+    right=SIMULATED - 1,
+)
+
+# %% [markdown]
+# In a measurement, α is what is left of many causes; in this simulation, it is what the network was given.
+# That is what a simulator is good for: it shows what follows from a model, for more ranks than you have.
+# The linear broadcast is faster than its column for short messages, because the root doesn't wait until a
+# message has arrived before it sends the next. Lab 01 has trees, which need fewer steps than either.
+
+# %% [markdown]
 # ## Question (15 points)
 #
 # Give your α and β for each distance that you have measured, with their errors; TCP counts as one.
@@ -951,6 +1005,9 @@ crossing.answer(
 # - A receive waits. If two ranks receive first, they wait forever; if both send first, they may.
 # - A message costs α + βn. Distance increases α more than β. A parameter without its error is half a
 #   result, and the error tells you only how well the line fits.
+#
+# **Next:** lab 01: broadcasts along trees and chains, where each message costs what you have just
+# measured.
 #
 # ## Further reading
 #

@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About five hours, in two or three sittings. Reading C; labs 01 and 03.
+# - About 420 minutes, in three sittings. Reading C; lab 01: trees and models; lab 03: orders of ranks.
 # - 8 MPI ranks on this machine. Two cores are enough.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -46,6 +46,7 @@
 RANKS = 8  # MPI ranks of the cluster
 SIZES = [16384, 262144]  # bytes of a message that is timed
 REPETITIONS = 3  # timed calls for each point
+SIMULATED = ["groups-2x2x2", "groups-6x6x6"]  # clusters: groups x nodes x ranks
 SEED = 1  # of the data in the buffers
 
 # %% [markdown]
@@ -55,11 +56,14 @@ SEED = 1  # of the data in the buffers
 # %load_ext mpilab
 
 # %%
+from dataclasses import replace
+
 from IPython.display import Markdown
 
 import mpilab
 from mpilab.errors import MpilabError
 from mpilab.hosts import description as descriptions
+from mpilab.hosts import platforms
 from mpilab.hosts.links import busiest, loads, lower_bound
 from mpilab.hosts.orders import hostfile_text
 from mpilab.judging.calls import call
@@ -72,6 +76,7 @@ from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.matrix import traffic_matrix
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
+from mpilab.runners.simgrid import seconds_of
 from mpilab.tuning import decisions
 from mpilab.util.units import byte_size, duration
 
@@ -1360,6 +1365,60 @@ Markdown("\n".join(lines))
 # Three repetitions are few: take more before you trust a difference.
 
 # %% [markdown]
+# ## On 8 and 216 simulated ranks
+#
+# The hosts above share the cores of this machine, so there can't be many. SimGrid computes the times
+# on clusters of any size: here in groups whose hosts have links of 100 Gbit/s, and whose switch has one
+# such link for all of them. The times are the same on every machine. The marks are the lower bounds: what
+# the busiest link needs for the bytes that were sent.
+#
+# **Predict:** in RR order, by what factor is the broadcast by node and group faster than the binomial
+# tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
+# Will the four versions by level still be the same?
+
+# %%
+on_many = mpilab.predict("", choices=["2 groups", "6 groups"])
+VERSIONS = ("binomial", "node", "group", "node_group", "rank_order")
+simulated, limits = {}, {}
+try:
+    for shape in SIMULATED:
+        platform = platforms.platform(shape)
+        links = {"host_link": platform.host_link, "group_link": platform.group_link}
+        there = replace(platform.description, **links)
+        for name in VERSIONS:
+            run = mpilab.simulated.run(
+                f"bcast_{name}",
+                platform=shape,
+                order="rr",
+                count=max(SIZES),
+                datatype="byte",
+                warmup=1,
+            )
+            words = f"{name}, {run.result.case.ranks} ranks"
+            simulated[words] = [seconds_of(run.result)]
+            sent = run.matrix()[1] // 2  # of one call: the untimed one is recorded, too
+            limits[words] = lower_bound(there, run.levels, sent).seconds
+    title = f"Broadcast of {byte_size(max(SIZES))} on simulated groups, RR order"
+    show(against_limits(simulated, limits, title, are="simulated"))
+except MpilabError as error:  # SimGrid is not installed
+    print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+times = {name: seconds for name, (seconds,) in simulated.items()}
+factors = [
+    times[words] / times[words.replace("binomial", "node_group")]
+    for words in times
+    if words.startswith("binomial") and words.replace("binomial", "node_group") in times
+]
+on_many.answer(
+    f"By a factor of {', then of '.join(f'{factor:.1f}' for factor in factors) or '(unknown)'}: the more "
+    "ranks are behind one link, the more copies the binomial tree sends over it in RR order. Where numbers "
+    "are not powers of two, only the version by node and group sends the least over every link.",
+    right="6 groups" if factors == sorted(factors) else "2 groups",
+)
+
+# %% [markdown]
 # ## Rules that others found
 #
 # The report chose by rules that were found by trying everything on a campus cluster. For the broadcast:
@@ -1545,6 +1604,8 @@ remains.answer(
 # - Building levels costs more than a short broadcast: cache them on the communicator.
 # - Chains and segments use all levels at once. The memory of leaders must be bounded.
 # - A rule is valid for the cluster that it was learned on. Evaluate it by its regret on other points.
+#
+# **Next:** lab 05: files: many ranks read one matrix, and the number of requests decides.
 #
 # ## Further reading
 #
