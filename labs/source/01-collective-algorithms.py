@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About five hours, in two or three sittings. Reading C; the lecture on point-to-point messages.
+# - About 230 minutes, in two sittings. Reading C; lab 00: kernels, and α and β.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 1,024 simulated ranks; without it, that section says what is
 #   missing.
@@ -69,11 +69,9 @@ from mpilab.algorithms.formula import cost_of
 from mpilab.errors import MpilabError
 from mpilab.kernels import openmpi
 from mpilab.measure import osu, sweep
-from mpilab.measure.dataset import published_bcast, published_latency
+from mpilab.measure.dataset import published_bcast
 from mpilab.models.declared import kernels_of
 from mpilab.notebook import explore, session
-from mpilab.plots import distances as osu_plots
-from mpilab.plots import matrix
 from mpilab.plots import models as model_plots
 from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.schedule import pipeline, tree
@@ -163,18 +161,8 @@ parents.answer(
 # ## 3. k-nomial tree
 #
 # The same in base $K$: every rank that has the message sends it to $K - 1$ others in each step. The
-# tree is less deep, but a rank has more children.
-#
-# **Predict:** with $K = 4$ and $P = 16$, how deep is the tree, and how many children does
-# the root have?
-
-# %%
-depth = mpilab.predict("")
-show(tree("bcast", "knomial", 16, radix=4))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-depth.answer("Two levels. The root has 6 children: 4, 8 and 12 in the first step, then 1, 2 and 3.")
+# tree is less deep, but a rank has more children. With $K = 4$, 16 ranks need two levels
+# instead of four, and the root has 6 children instead of 4.
 
 # %% [markdown]
 # ## 4. Chain
@@ -204,18 +192,6 @@ chained.answer("In round 4: the 8 other ranks are in two chains of 4.", right=4)
 #
 # $$T = (P - 2 + S)\left(\alpha + \frac{m}{S}\beta\right)$$
 #
-# **Predict:** how many rounds for $P = 4$ and $S = 4$? In which of them do all three links work
-# at the same time?
-
-# %%
-filled = mpilab.predict("")
-show(tree("bcast", "pipeline", 4, segments=4))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-filled.answer("P - 2 + S = 6 rounds. All three links work in rounds 3 and 4.")
-
-# %% [markdown]
 # With one segment, the pipeline is a chain. With as many segments as bytes, it pays an $\alpha$ for
 # every byte. The best number is in between.
 #
@@ -233,23 +209,6 @@ show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
 all_busy.answer(
     "In 2, rounds 5 and 6: before, the last link has nothing to carry yet, and after, the first one "
     "has nothing left. With 12 segments in 8 of 16, rounds 5 to 12."
-)
-
-# %% [markdown]
-# **Predict:** does the best $S$ grow with $m$, and does it grow with $\alpha$?
-
-# %%
-best_number = mpilab.predict("")
-for m in (1 << 14, 1 << 17, 1 << 20):
-    for alpha in (1e-7, 1e-6, 1e-5):
-        best = models.best_segment("bcast", "pipeline", 6, m, models.Hockney(alpha, 1e-10))
-        print(f"m = {byte_size(m)}, α = {duration(alpha)}: S = {-(-m // best)}")
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-best_number.answer(
-    "It grows with m, and falls with α: each segment costs another α. The best S is √((P-2)mβ/α), "
-    "so it takes four times the bytes to double it."
 )
 
 # %% [markdown]
@@ -275,20 +234,8 @@ slower.answer("By 2: each byte leaves an inner rank twice, through one port.", r
 #
 # Two binary trees: the left one carries the first half of the message, the right one the second.
 # At the end each rank of one tree swaps halves with one of the other.
-#
-# **Predict:** which rank swaps with which? How many bytes does an inner rank send now, compared
-# with the binary tree?
-
-# %%
-halves = mpilab.predict("")
-show(tree("bcast", "split_binary", 7))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-halves.answer(
-    "1 with 2, 3 with 4, 5 with 6. An inner rank sends 1.5 m instead of 2 m: half of the message to "
-    "each of two children, and once more half of it in the swap."
-)
+# An inner rank sends $1.5\,m$ instead of $2m$: half of the message to each of two children, and once
+# more half of it in the swap.
 
 # %% [markdown]
 # ## 8. Scatter, then allgather
@@ -313,19 +260,9 @@ twice.answer(
 )
 
 # %% [markdown]
-# With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$.
+# With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$, and the last round
+# moves the most bytes: every rank sends half of the message.
 #
-# **Predict:** in which round do the most bytes travel?
-
-# %%
-fullest = mpilab.predict("")
-show(tree("bcast", "scatter_allgather", 8))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-fullest.answer("In round 6, the last: all 8 ranks send 4 blocks each.", right=6)
-
-# %% [markdown]
 # **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
 # the binomial tree look most uneven? What does another root change? (If the controls stay at
 # *Loading widget...*, JupyterLab was still loading when the cell ran: run it again.)
@@ -343,31 +280,6 @@ explore.trees()
 # %%
 piped = mpilab.run("bcast_chain", ranks=4, count=8, fanout=1, segment=8, seed=SEED)
 piped
-
-# %% [markdown]
-# The run was *recorded*: every message, with its sender, receiver and bytes. The round of a message
-# follows from what its sender had to wait for.
-
-# %%
-print("round  from  to  bytes")
-for message in np.sort(piped.messages, order=["round", "source"]):
-    row = [message[field] for field in ("round", "source", "dest", "bytes")]
-    print("{:5}  {:4}  {:2}  {:5}".format(*row))
-
-# %% [markdown]
-# **Predict:** which cells of the message matrix are filled? What would the matrix of the binomial
-# tree look like?
-
-# %%
-cells = mpilab.predict("")
-show(matrix.messages(*piped.matrix(), title="Pipeline, 4 ranks, 4 segments of 8 bytes"))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-cells.answer(
-    "One next to the diagonal in each row: 0 to 1, 1 to 2, 2 to 3, each with the whole message. In "
-    "that of the binomial tree: 0 to 2, 0 to 1, 2 to 3."
-)
 
 # %% [markdown]
 # And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
@@ -803,15 +715,7 @@ lab.check("choose", choose)
 # shows mostly how ranks wait. The kit's sweep refuses to measure that, unless you ask for it with
 # `oversubscribe=True`, and labels it. Compare algorithms on equal numbers of ranks only, and trust the
 # panels without that label.
-
-# %%
-cores = sweep.cores_of()
-for ranks in PROCESSES:
-    print(
-        f"{ranks} ranks:", "oversubscribed" if ranks > cores else "each rank has a core of its own"
-    )
-
-# %% [markdown]
+#
 # The OSU micro-benchmarks (OMB) are the usual reference. `osu_bcast` calls `MPI_Bcast` many times for
 # each size, and prints a mean. If OMB is not installed, the kit runs its own program, which measures
 # and prints in the same way; the first line says which one it was.
@@ -858,26 +762,6 @@ for collective, numbered in openmpi.algorithms().items():
         names = ", ".join(f"{number} {name}" for number, name in sorted(numbered.items()))
         lines.append(f"| {collective} | {names} |")
 Markdown("\n".join(lines))
-
-# %% [markdown]
-# The same from Python: the default, and number 3, the pipeline.
-#
-# **Predict:** the pipeline should be best for long messages. Will its line be below the other one
-# at 1 MiB?
-
-# %%
-at_the_end = mpilab.predict("", choices=["yes", "no"])
-CHOSEN = {"coll_tuned_use_dynamic_rules": "true", "coll_tuned_bcast_algorithm": 3}
-piped_osu = osu.run("osu_bcast", mca=CHOSEN, **asked)
-show(osu_plots.side_by_side({"default": runs[0], "algorithm 3, pipeline": piped_osu}))
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-last = {name: run.rows[-1]["avg_us"] for name, run in (("3", piped_osu), ("default", runs[0]))}
-at_the_end.answer(
-    f"Number 3 took {last['3']:.0f} µs for {byte_size(LARGEST)}, the default {last['default']:.0f} µs.",
-    right="yes" if last["3"] < last["default"] else "no",
-)
 
 # %% [markdown]
 # ## What OMB's number means
@@ -1178,16 +1062,7 @@ print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)
 # Two ranks have a core each on all but the smallest machines, so this α is a message's, not a sleep's.
 # Use that segment size in the cell with `segment=8192`: is the pipeline better now?
 #
-# Between which two cores was that ping-pong? The same course printed the following, once where Open
-# MPI placed the ranks (the text calls the cores neighbors), and once on cores 0 and 8:
-
-# %%
-for row in published_latency():
-    where = "as placed" if row["cpus"] == "default" else f"cores {row['cpus']}"
-    print(f"{where:9} {row['bytes']} bytes: {duration(row['seconds'])}")
-
-# %% [markdown]
-# So α is not a constant of the machine: it belongs to a pair of cores. Lab 00 measures it by distance.
+# This α is not a constant of the machine: it belongs to a pair of cores. Lab 00 measures it by distance.
 
 # %% [markdown]
 # ## Several children at once: γ(P)
@@ -1407,30 +1282,6 @@ second_order.answer(
 )
 
 # %% [markdown]
-# The regret of a model that was fitted to each algorithm, and the best ones:
-#
-# **Predict:** is the default best anywhere?
-
-# %%
-default_best = mpilab.predict("", choices=["yes", "no"])
-found = models.regret(second, models.fit_per_algorithm(second, gamma=gamma), gamma=gamma)
-show(model_plots.heat_map(found, title="Fitted to each"))
-for row in found:
-    print(
-        f"{row['ranks']} ranks, {byte_size(row['bytes'])}: best {row['best']} "
-        f"{duration(row['best_s'])}, the model takes {row['chosen']}"
-    )
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-wins = [row for row in found if "default" in row["best"]]
-default_best.answer(
-    f"At {len(wins)} of {len(found)} points. It runs one of the numbered algorithms; where it is "
-    "best, the same one under its number should be as fast, within the spread.",
-    right="yes" if wins else "no",
-)
-
-# %% [markdown]
 # ## Question 2: the second collective (8 points)
 #
 # Which collective did you take, and which algorithm would you use for it, when? Explain the best
@@ -1469,6 +1320,8 @@ default_best.answer(
 # - OMB's mean is not the time that a collective takes. Say which one you report, and give the spread.
 # - A parameter that you set is a request. Count messages to see what ran.
 # - The purpose of a model is to choose. Evaluate it by its regret, at points that it has not seen.
+#
+# **Next:** lab 02: an operation in which every rank sends and receives, and seven algorithms for it.
 #
 # ## Further reading
 #
