@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About 120 minutes. Reading C; the lecture on point-to-point messages.
+# - About 150 minutes. Reading C; lab 00: kernels and deadlocks.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
 #
@@ -1076,6 +1076,9 @@ implied.answer(
 #   it.
 # - State what you timed: span, maximum or mean, with median and spread. Then ask whether any machine
 #   could be that fast.
+#
+# **Next:** lab 03: what happens to the ring and to recursive doubling if the ranks are placed in
+# another order.
 #
 # ## Further reading
 #

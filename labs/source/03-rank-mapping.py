@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About three hours. Labs 00 and 02: hostfiles, the ring, recursive doubling.
+# - About 190 minutes, in two sittings. Lab 00: hostfiles; lab 02: the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
 #
@@ -1194,6 +1194,9 @@ free_of_charge.answer(
 # - A process can behave as another rank. No process moves; the price is at most one more round with
 #   one block, and often nothing.
 # - Count bytes per link, not per process: the processes of a node share it.
+#
+# **Next:** lab 04: collectives that know which ranks share a node or a switch, and do not depend on the
+# order.
 #
 # ## Further reading
 #

@@ -27,8 +27,7 @@
 #
 # ## What you need
 #
-# - About five hours, in two or three sittings. Lab 00; `MPI_Alltoallv` and derived datatypes from
-#   the lecture.
+# - About 330 minutes, in two sittings. Lab 00; `MPI_Alltoallv` and derived datatypes from the lecture.
 # - 6 MPI ranks on this machine. Two cores are enough.
 # - Some MiB of disk.
 #
@@ -1363,6 +1362,8 @@ for letter, requests in unnamed_readers().items():
 #   the same bytes.
 # - A two-phase read requests every byte once, in large pieces, and pays with messages.
 # - Times of files in the page cache say nothing about disks. Requests and bytes are the same everywhere.
+#
+# **Next:** lab 06: choosing among all of these for a real cluster, by models, measurements and rules.
 #
 # ## Further reading
 #

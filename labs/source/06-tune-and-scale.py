@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About five hours, in two or three sittings. Labs 01 and 04.
+# - About 190 minutes, in two sittings. Lab 01: models and measurements; lab 04: groups and rules.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, for simulations: `mpilab doctor` says whether it is installed and how to get it. Without
 #   it, the lab shows our results.
@@ -1054,6 +1054,9 @@ rank_1.answer(
 # - Messages that start together share a link. That alone makes a crossover several times smaller.
 # - A rule is valid for a cluster, a number of ranks and an order of ranks.
 # - A pipeline needs few segments *in flight* at a time, and slow links first.
+#
+# **Next:** your own programs. Take the collective that yours spends most time in, and begin with its
+# messages.
 #
 # ## Further reading
 #

@@ -1,0 +1,58 @@
+"""Each lab says how long it takes, by one rule, and leads on to the next; a page lists all."""
+
+import re
+
+import lengths
+import pytest
+
+from mpilab.grading.release import release
+from mpilab.util.kit import ROOT
+from mpilab.util.text import filled
+
+PAGE = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+SOURCES = sorted((ROOT / "labs" / "source").glob("*.py"))
+LABS = {path.stem[:2]: path.stem for path in SOURCES}
+
+each_lab = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+
+
+def prose(source):
+    return "\n".join(line.removeprefix("# ") for line in source.read_text().split("\n"))
+
+
+def test_the_table_of_lengths_is_what_the_labs_have():
+    assert filled(PAGE, {"lengths": lengths.table()}) == PAGE, "run 'make refresh'"
+
+
+@each_lab
+def test_a_lab_says_the_minutes_that_the_rule_gives_it(source):
+    assert f"- {lengths.length_of(source).said}." in prose(source)
+
+
+@each_lab
+def test_all_that_is_marked_is_named_before_it_is_handed_in(source):
+    length = lengths.length_of(source)
+    assert length.named == length.marked > 10
+
+
+@each_lab
+def test_a_lab_names_what_it_needs_sums_up_and_leads_on(source):
+    text, number = prose(source), source.stem[:2]
+    need = text.partition("## What you need")[2].partition("\n- ")[2].partition("\n- ")[0]
+    needed = {
+        lab
+        for each in re.findall(r"[Ll]abs? ([\d and,]+)", need)
+        for lab in re.findall(r"\d\d", each)
+    }
+    assert all(lab < number for lab in needed) and needed <= LABS.keys()
+    assert bool(needed) == (number != "00")
+    end = text.partition("## Summary")[2]
+    assert len(re.findall(r"^- ", end.partition("**Next:**")[0], re.MULTILINE)) > 3
+    following = f"{int(number) + 1:02d}"
+    assert f"**Next:** lab {following}" in end or following not in LABS and "**Next:**" in end
+
+
+def test_the_first_c_is_within_the_first_15_cells():
+    (first,) = [source for source in SOURCES if source.stem.startswith("00")]
+    cells = [cell.source for cell in release(first).cells]
+    assert next(i for i, text in enumerate(cells, 1) if text.startswith("%%kernel")) <= 15
