@@ -131,5 +131,6 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    print(table())
-    update(PAGE, {"lengths": table()})
+    found = table()
+    print(found)
+    update(PAGE, {"lengths": found})
