@@ -24,6 +24,7 @@ def test_labs_and_their_seeded_bugs():
 
 
 def test_attacks():
+    assert filled(PAGE, {"attacks": trust.attacks()}) == PAGE, "run 'make refresh'"
     listed = (TESTS / "hostile" / "README.md").read_text(encoding="utf-8")
     assert number("attacks") == {len(re.findall(r"^\| `\w+` \|", listed, re.MULTILINE))}
 

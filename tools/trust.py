@@ -1,8 +1,9 @@
-"""Count the exercises, items and seeded bugs of each lab, for docs/trust.md.
+"""Count the exercises, items and seeded bugs of each lab, and the attacks, for docs/trust.md.
 
-python tools/trust.py        update the table of that page
+python tools/trust.py        update the tables of that page
 """
 
+import re
 from pathlib import Path
 
 from mpilab.grading.proving import bugs_of
@@ -12,6 +13,7 @@ from mpilab.util.text import update
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "trust.md"
+ATTACKS = ROOT / "tests" / "hostile" / "README.md"
 HEAD = (
     "| lab | exercises | items | seeded bugs | kinds of bugs | simulated cases per kernel |",
     "|---|---:|---:|---:|---:|---:|",
@@ -51,5 +53,15 @@ def simulated(rubric: Rubric) -> str:
     return f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
 
 
+def attacks() -> str:
+    """A Markdown table of the hostile submissions in tests/hostile, by what they attack."""
+    rows = ["| attacks on the grader | number | with 0 points expected |", "|---|---:|---:|"]
+    for section in ATTACKS.read_text(encoding="utf-8").split("\n## ")[1:]:
+        title = section.splitlines()[0].partition(":")[0]
+        points = re.findall(r"^\| `\w+` \|.*\| ([\d.]+) of [\d.]+ \|$", section, re.MULTILINE)
+        rows.append(f"| {title} | {len(points)} | {points.count('0')} |")
+    return "\n".join(rows)
+
+
 if __name__ == "__main__":
-    update(PAGE, {"labs": table()})
+    update(PAGE, {"labs": table(), "attacks": attacks()})
