@@ -80,6 +80,7 @@ from mpilab.runners.simgrid import seconds_of
 from mpilab.tuning import decisions
 from mpilab.util.units import byte_size, duration
 
+# %%
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("04-topology")
 cluster
