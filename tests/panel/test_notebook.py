@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
 def shown(monkeypatch):
     """The MIME bundles of what is displayed."""
     bundles = []
-    monkeypatch.setattr("IPython.display.display", lambda what, raw=False: bundles.append(what))
+    monkeypatch.setattr("IPython.display.display", lambda what, **options: bundles.append(what))
     return bundles
 
 
