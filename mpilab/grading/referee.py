@@ -291,17 +291,18 @@ def _try(
 def _charged(result: Result, share: Share) -> Result:
     """The Result; of a case that was not run because the share was used up, with the reason.
 
-    If other answers had a part in that, it is an ERROR: no answer loses points for another one.
+    If earlier runs of the submission had a part in that, it is an ERROR: no answer loses points for
+    another one.
     """
     if result.outcome != SPENT:
         return result
     said = (
         "it was not run, because the cases before it had used up the processor time of them all, "
-        f"{share.seconds:.0f} s; a right answer needs about a tenth of that"
+        f"{share.seconds:.0f} s; a right answer needs less than half of that"
     )
     if share.is_whole:
         return replace(result, detail=said)
-    return replace(result, outcome=ERROR, detail=f"{said}, and other answers had used theirs up")
+    return replace(result, outcome=ERROR, detail=f"{said}, and earlier runs had used up a part")
 
 
 def _whole(left: dict[str, bytes], number: int, case: Case, ended: str) -> Result:
@@ -565,8 +566,8 @@ class Referee:
         check_machine(outcome)
         if outcome.reason == "processor time" and not share.is_whole:
             raise Ungradable(
-                f"it was ended after {share.seconds:.0f} s of processor time, because other "
-                "answers of the submission had used up theirs"
+                f"it was ended after {share.seconds:.0f} s of processor time, because earlier "
+                "runs of the submission had used up a part"
             )
         if outcome.reason:
             return judge.fail_all(

@@ -120,8 +120,8 @@ BURNS = """
 @pytest.mark.parametrize(
     ("others", "outcome", "words"),
     [
-        (0.0, "fail", "right answer needs about a tenth"),
-        (15.0, "ungradable", "and other answers had used theirs up"),
+        (0.0, "fail", "right answer needs less than half of that."),
+        (15.0, "ungradable", "and earlier runs had used up a part"),
     ],
 )
 def test_an_answer_that_burns_time_in_each_case_ends_when_that_of_all_is_used_up(
