@@ -51,6 +51,17 @@ def peers_received_from(evidence: Evidence, rank: int) -> set[int]:
     return _peers(evidence, rank, RECEIVES)
 
 
+def sources_of(evidence: Evidence, rank: int, size: int) -> set[int]:
+    """The other ranks from which `rank` has received a message of just `size` bytes."""
+    recorded = evidence.ranks[rank]
+    if recorded is None:
+        return set()
+    records = recorded.records
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    chosen &= (records["got_bytes"] == size) & (records["got_peer"] >= 0)
+    return set(records["got_peer"][chosen].tolist()) - {rank}
+
+
 def _peers(evidence: Evidence, rank: int, flag: int) -> set[int]:
     recorded = evidence.ranks[rank]
     if recorded is None:

@@ -35,6 +35,7 @@ DISPLACED_PIECES, ANOTHER, WRONG_BLOCK, PART = (
     "part of the message missing",
 )
 LEAST_BYTES = 4  # fewer may match by chance
+BY_CHANCE = 0.1  # behind the end of its data, more bytes than this share are not right by chance
 LOOKED_AT = 256  # at most this many wrong blocks are examined
 SHOWN_DIFFERENCES = 6
 
@@ -424,7 +425,7 @@ def _hint_of_blocks(
         block = differences[0].untouched[0] if differences[0].untouched else -1
         fact = sent_by(evidence, block) if case.collective == "gather" else ""
         return f"{fact} {_NEVER}".strip()
-    return _elsewhere(case, evidence.result.outputs, differences)
+    return _elsewhere(evidence, case, differences)
 
 
 def _with_cause(
@@ -454,8 +455,8 @@ def _with_cause(
     return replace(found, notes=(note,) if note else ())
 
 
-def _elsewhere(case: Case, outputs: Sequence[Output], differences: Sequence[Difference]) -> str:
-    """A hint on where the data of a wrong block is instead, or ''."""
+def _elsewhere(evidence: Evidence, case: Case, differences: Sequence[Difference]) -> str:
+    """A hint on where the data of a wrong block is instead, or where it ends, or ''."""
     layout = datatype(case.datatype)[1]
     alike = not COLLECTIVES[case.collective].exchanges
     if layout.extent != layout.size or case.block_bytes < 4 or not alike:
@@ -463,24 +464,39 @@ def _elsewhere(case: Case, outputs: Sequence[Output], differences: Sequence[Diff
     expected = case.expected()
     partly = ""
     for difference in differences:
-        memory = outputs[difference.rank].received.tobytes()
+        rank = difference.rank
+        kept = evidence.result.outputs[rank].received.tobytes()
         for block in difference.blocks:
-            data = expected[difference.rank][block_places(case, block)].tobytes()
-            at, wanted = memory.find(data) - GUARD_BYTES, block * case.block_bytes
+            data = expected[rank][block_places(case, block)]
+            at, wanted = kept.find(data.tobytes()) - GUARD_BYTES, block * case.block_bytes
             if at >= -GUARD_BYTES and at != wanted:
                 size = f"{model.number(case.count, 'element')} of {layout.extent} bytes"
                 return (
-                    f"On rank {difference.rank}, block {block} is {at} bytes from the beginning "
+                    f"On rank {rank}, block {block} is {at} bytes from the beginning "
                     f"of the receive buffer; it should be {wanted}: "
                     f"{model.number(block, 'block')} of {size}."
                 )
-            begin = data[: max(len(data) // 4, 1)]
-            if not partly and memory[wanted + GUARD_BYTES :][: len(begin)] == begin:
-                partly = (
-                    f"On rank {difference.rank}, only the beginning of block {block} is right: is "
-                    "a number of elements passed where bytes are expected (memcpy, malloc)?"
-                )
+            partly = partly or _cut(evidence, case, rank, block, data)
     return partly
+
+
+def _cut(evidence: Evidence, case: Case, rank: int, block: int, data: Memory) -> str:
+    """A hint if at least a quarter of this block is right, and nothing behind it; or ''."""
+    got, size = evidence.result.outputs[rank].received[block_places(case, block)], len(data)
+    right = int(np.argmax(got != data))  # up to the first byte that differs
+    if 4 * right < size or (got[right:] == data[right:]).mean() > BY_CHANCE:
+        return ""
+    element = datatype(case.datatype)[1].size
+    whole = right - right % element  # behind the end, a byte may be right by chance
+    told = (
+        f"On rank {rank}, only the first {whole:,} of the {size:,} bytes of block {block} are right"
+    )
+    if sources := memory.sources_of(evidence, rank, whole):
+        from_whom = model.ranks(sources)
+        return f"{told}: it has received a message of just {whole:,} bytes, from {from_whom}."
+    if whole == case.count - case.count % element:
+        return f"{told}: is a number of elements passed where bytes are expected (memcpy, malloc)?"
+    return f"{told}."
 
 
 def _headline_of_blocks(differences: Sequence[Difference], codes: NDArray[np.int8]) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from made_up import over, recv, run_of
 
 from mpilab.cases.case import Case, block_places
 from mpilab.cases.data import GUARD_BYTES
@@ -122,6 +123,47 @@ def test_a_block_that_lies_elsewhere_is_told_in_bytes():
         "On rank 0, block 1 is 4 bytes from the beginning of the receive buffer; it should be 8"
         in found.hint
     ) == (found.pattern == "")
+
+
+def cut(rank, received, before, right):
+    """Of the block of rank 2, ranks 0 and 1 have all but the last element."""
+    if rank != 2:
+        received[places(2, LONG)[-4:]] = before[places(2, LONG)[-4:]]
+
+
+LONG = Case("allgather", 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (16, "are right: it has received a message of just 16 bytes, from rank 2."),
+        (20, "are right."),
+    ],
+)
+def test_a_block_that_ends_early_is_told_with_the_message_that_was_too_short(size, told):
+    received = over(recv(2), got_bytes=size)
+    result = run_of(
+        [received],
+        [],
+        [],
+        case=LONG,
+        outcome="done",
+        finished=(0, 1, 2),
+        outputs=outputs_of(LONG, cut),
+    )
+    hint = diagnose(result).hint
+    assert hint.startswith("On rank 0, only the first 16 of the 20 bytes of block 2 are right")
+    assert hint.endswith(told)
+
+
+def test_elements_passed_for_bytes_are_told_so():
+    def change(rank, received, before, right):
+        received[places(1, LONG)[5:]] = before[places(1, LONG)[5:]]
+
+    assert "only the first 4 of the 20 bytes of block 1" in diagnosed(LONG, change).hint
+    assert "where bytes are expected (memcpy, malloc)?" in diagnosed(LONG, change).hint
+    assert "memcpy" not in diagnosed(LONG, cut).hint
 
 
 def test_expected_and_got_are_numbers_for_int_and_bytes_otherwise():
