@@ -391,11 +391,15 @@ def simgrid(around: Surroundings) -> Finding:
     version = first_line(around.run(["smpirun", "-version"]).stdout)
     for name, text in (("smpi.c", HELLO), ("c.xml", _PLATFORM), ("hosts", "n0\nn1\n")):
         (around.folder / name).write_text(text)
-    said = around.run(["smpicc", "smpi.c", "-o", "smpi"], cwd=around.folder)
+    # As for all simulations: both split the name of a temporary folder at blanks (runners.simgrid).
+    environment = {**os.environ, "TMPDIR": "."}
+    said = around.run(
+        ["smpicc", "smpi.c", "-o", "smpi"], cwd=around.folder, environment=environment
+    )
     if said.code == 0:
         command = ["smpirun", "-np", "2", "-platform", "c.xml", "-hostfile", "hosts"]
-        command += ["--cfg=smpi/simulate-computation:no", "./smpi"]
-        said = around.run(command, cwd=around.folder)
+        command += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/tmpdir:.", "./smpi"]
+        said = around.run(command, cwd=around.folder, environment=environment)
         if said.code == 0 and GREETING in said.stdout:
             return Finding(OK, f"{version}, two simulated ranks run")
     return Finding(

@@ -598,8 +598,12 @@ class TestGrading:
 
 
 class TestExtras:
-    def test_two_simulated_ranks_run(self, require_tool):
+    @pytest.mark.parametrize("folder", ["plain", "für Anna's kit"])
+    def test_two_simulated_ranks_run(self, require_tool, tmp_path, monkeypatch, folder):
         require_tool("smpicc")
+        (tmp_path / folder).mkdir()
+        monkeypatch.setenv("TMPDIR", str(tmp_path / folder))
+        monkeypatch.setattr("tempfile.tempdir", None)
         check = look("simgrid")
         assert check.status == OK and "SimGrid version" in check.found
 
