@@ -145,6 +145,7 @@ from mpilab.hosts import platforms
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import as_text
 from mpilab.judging import battery
+from mpilab.models.declared import READ_QUANTITIES
 from mpilab.util.text import suggestion
 
 # A TOML table, and where ranks are: how many, and the fields of a Case that give their places.
@@ -194,14 +195,7 @@ QUANTITIES = (
     "group_messages",
     "group_bytes",
     "group_received_bytes",
-    "reads",
-    "busiest_reads",
-    "read_bytes",
-    "busiest_read_bytes",
-    "largest_read",
-    "reading_ranks",
-    "collective_reads",
-    "unexchanged_bytes",
+    *READ_QUANTITIES,
     "views_left",
     "leaks",
 )

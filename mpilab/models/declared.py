@@ -31,7 +31,7 @@ from mpilab.util.kit import ROOT
 from mpilab.util.text import did_you_mean
 
 LIMIT_S = 60.0
-_OF_READS = (
+READ_QUANTITIES = (
     "reads",
     "busiest_reads",
     "read_bytes",
@@ -71,7 +71,7 @@ def _reads(recording: Recording) -> dict[str, int]:
     not reach the disk and is not counted.
     """
     if not any((rank.records["flags"] & READS_FILE).any() for rank in recording.ranks):
-        return dict.fromkeys(_OF_READS, 0)  # as most kernels, which have to be judged fast
+        return dict.fromkeys(READ_QUANTITIES, 0)  # as most kernels, which have to be judged fast
     requests = recording.requests
     reads = requests[~requests["is_write"] & (requests["bytes"] > 0)]
     size = len(recording.ranks)
