@@ -11,6 +11,25 @@ from mpilab.hosts.description import Description, Link
 from mpilab.hosts.hostfile import Host
 from mpilab.util.namespaces import begun_at
 
+# Tells its number, that it heard the signal (first argument), and, after a line of input, how often
+# it heard it since; ends with the second argument as its status. It waits for a byte that Python
+# writes for each signal: input() would also wait if the signal came just before, and tell nothing.
+HEARER = """
+import os, signal, sys
+heard, told = os.pipe()
+os.set_blocking(told, False)
+signal.set_wakeup_fd(told)
+signal.signal(int(sys.argv[1]), lambda *_: None)
+print(os.getpid(), "listens", flush=True)
+os.read(heard, 1)
+print("heard", flush=True)
+input()
+os.set_blocking(heard, False)
+os.write(told, b"!")
+print(len(os.read(heard, 100)) - 1, "more", flush=True)
+sys.exit(int(sys.argv[2]))
+"""
+
 
 def described(
     groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_latency=0.0, name="trial"

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from small_clusters import Traces
+from small_clusters import HEARER, Traces
 
 from mpilab.cli import main
 from mpilab.cli.cluster import overview
@@ -178,11 +178,6 @@ class TestRunToItsEnd:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_reaches_the_command_once_also_where_sigint_was_ignored(self, up, number):
-        script = (
-            "import signal, sys\n"
-            f"signal.signal({int(number)}, lambda *_: print('heard', flush=True))\n"
-            "print('up', flush=True)\ninput()\nsys.exit(5)"
-        )
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             process = subprocess.Popen(
@@ -197,7 +192,9 @@ class TestRunToItsEnd:
                     "--",
                     sys.executable,
                     "-c",
-                    script,
+                    HEARER,
+                    str(int(number)),
+                    "5",
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -208,10 +205,10 @@ class TestRunToItsEnd:
         finally:
             signal.signal(signal.SIGINT, before)
         with process:
-            assert process.stdout.readline() == "up\n"
+            assert process.stdout.readline().endswith(" listens\n")
             os.killpg(process.pid, number)
             assert process.stdout.readline() == "heard\n"
-            assert process.communicate("\n", timeout=120)[0] == ""
+            assert process.communicate("\n", timeout=120)[0] == "0 more\n"
         assert process.returncode == 5
 
 

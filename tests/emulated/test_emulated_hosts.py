@@ -8,7 +8,7 @@ import sys
 
 import psutil
 import pytest
-from small_clusters import await_end, described, said
+from small_clusters import HEARER, await_end, described, said
 
 from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.emulated import EmulatedHosts, attach, running
@@ -134,9 +134,10 @@ class TestLinks:
         assert float(seconds) > 0.04
 
     def test_within_a_group_the_same_is_faster(self, eight):
-        # 16 ms at 1 Gbit/s; over the link between the groups it would be 80.
-        seconds = min(float(between(eight, STREAM, "n1", "n2", "2000000")[1]) for _ in range(5))
-        assert 0.012 < seconds < 0.07
+        # 16 ms at 1 Gbit/s; over the link between the groups it would be 80. A busy machine delays
+        # some streams: one that it does not delay is enough.
+        streams = (between(eight, STREAM, "n1", "n2", "2000000")[1] for _ in range(100))
+        assert next(seconds for seconds in map(float, streams) if seconds < 0.07) > 0.012
 
     def test_latency_is_that_of_all_links_on_the_way(self, namespaces):
         if not namespaces.latency_by:
@@ -180,16 +181,11 @@ class TestCommand:
     @pytest.mark.parametrize("ignores", [False, True])
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
     def test_signals_for_the_whole_group_reach_the_command_once(self, pair, number, ignores):
-        script = (
-            "import os, signal\n"
-            f"signal.signal({int(number)}, lambda *_: print('heard', flush=True))\n"
-            "print(os.getpid(), flush=True)\ninput()"
-        )
         # A script starts its background jobs in this way.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignores else signal.SIG_DFL)
         try:
             process = subprocess.Popen(
-                pair.command([sys.executable, "-c", script]),
+                pair.command([sys.executable, "-c", HEARER, str(int(number)), "0"]),
                 text=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -197,21 +193,16 @@ class TestCommand:
             )
         finally:
             signal.signal(signal.SIGINT, before)
-        command = pair.host_pid(int(process.stdout.readline()))
+        command = pair.host_pid(int(process.stdout.readline().split()[0]))
         # It is in a separate group, which signals from the kernel to ours do not reach.
         assert os.getpgid(command) == command != os.getpgid(process.pid)
         os.killpg(process.pid, number)
         assert process.stdout.readline() == "heard\n"
-        assert process.communicate("\n", timeout=300)[0] == ""
+        assert process.communicate("\n", timeout=300)[0] == "0 more\n"
         assert process.returncode == 0
 
     def test_an_interrupt_at_a_terminal_reaches_the_command_once(self, pair):
-        script = (
-            "import signal\nheard = []\n"
-            "signal.signal(signal.SIGINT, lambda *_: (heard.append(1), print('heard')))\n"
-            "print('waits', flush=True)\ninput()\nprint(len(heard), 'in all')"
-        )
-        command = pair.command([sys.executable, "-u", "-c", script])
+        command = pair.command([sys.executable, "-c", HEARER, str(int(signal.SIGINT)), "0"])
         process, terminal = pty.fork()
         if process == 0:
             os.execv(command[0], command)
@@ -221,11 +212,11 @@ class TestCommand:
             while words not in text:
                 text += os.read(terminal, 1000)
 
-        read_until(b"waits")
+        read_until(b"listens")
         os.write(terminal, b"\x03")
         read_until(b"heard")
         os.write(terminal, b"\n")
-        read_until(b"1 in all")
+        read_until(b"0 more")
         assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
         os.close(terminal)
 
