@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About 110 minutes. A little C, a little Python. No MPI yet.
+# - About 120 minutes. A little C, a little Python. No MPI yet.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
 # - Nothing else: the notebook compiles and runs your C itself.
@@ -956,6 +956,46 @@ longer.answer(
 # message has arrived before it sends the next. Lab 01 has trees, which need fewer steps than either.
 
 # %% [markdown]
+# ## Mapped by slot, and by node
+#
+# Now the same ranks are on hosts of eight. `mpirun --map-by slot` fills a host before it begins the next
+# one; `--map-by node` gives each host one rank in turn. Between two ranks of a host, a message passes
+# through its memory; here, with α = 0.6 µs. The cell simulates both mappings.
+#
+# **Predict:** for which of the two broadcasts does the mapping matter?
+
+# %%
+mapping = mpilab.predict("", choices=["the linear one", "passing on", "both"])
+lines = ["| bytes | kernel | `--map-by slot` | `--map-by node` | ratio |", "|--:|---|--:|--:|--:|"]
+try:
+    for name in names:
+        by_slot, by_node = (
+            mpilab.simulated.sweep([name], f"flat-{SIMULATED // 8}x8", sizes=SIZES, order=order)
+            for order in ("seq", "rr")
+        )
+        for slot, node in zip(by_slot, by_node, strict=True):
+            times = f"{duration(slot['span_s'])} | {duration(node['span_s'])}"
+            ratio = f"{node['span_s'] / slot['span_s']:.1f}"
+            lines.append(f"| {byte_size(slot['bytes'])} | {name} | {times} | {ratio} |")
+except MpilabError as error:  # SimGrid is not installed
+    print(f"Not simulated: {error}")
+Markdown("\n".join(lines))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+mapping.answer(
+    f"For passing on. By slot, {SIMULATED // 8 - 1} of its {SIMULATED - 1} messages go to another host; by "
+    "node, all do, and a short one costs 1.4 µs instead of 0.6 µs. Long ones take about as long in either "
+    "way: this memory has 10 GB/s, the network 12.5. The root of the linear broadcast sends "
+    f"{SIMULATED - 8} messages to other hosts with both mappings.",
+    right="passing on",
+)
+
+# %% [markdown]
+# `mpilab bench osu_bcast --map-by WORDS`, in a terminal, passes any mapping on to mpirun and prints the
+# benchmark's table. Lab 03 is about the order of the ranks.
+
+# %% [markdown]
 # ## Question (15 points)
 #
 # Give your α and β for each distance that you have measured, with their errors; TCP counts as one.
@@ -1007,8 +1047,8 @@ longer.answer(
 # - A message costs α + βn. Distance increases α more than β. A parameter without its error is half a
 #   result, and the error tells you only how well the line fits.
 #
-# **Next:** lab 01: broadcasts along trees and chains, where each message costs what you have just
-# measured.
+# **Next:** [lab 01](01-collective-algorithms.ipynb): broadcasts along trees and chains, where each
+# message costs what you have just measured.
 #
 # ## Further reading
 #

@@ -140,6 +140,24 @@ def test_elsewhere_only_the_broadcast_by_node_and_group_does(require_tool):
     assert crossing == ["group", "node_group"]
 
 
+@pytest.mark.parametrize("hosts", [2, 8])
+def test_the_mapping_matters_for_passing_on_but_not_for_the_linear_broadcast(hosts, require_tool):
+    require_tool("smpirun")
+    sizes = [1, 64, 4096, 65536, 1048576]
+    one_chain = {"fanout": 1, "segment": sizes[-1]}  # without segments: lab 00's bcast_pass_on
+    kernels = ["bcast_chain", "bcast_linear"]
+    by_slot, by_node = (
+        mpilab.simulated.sweep(kernels, f"flat-{hosts}x8", sizes=sizes, order=order, **one_chain)
+        for order in ("seq", "rr")
+    )
+    ratios = by_node["span_s"] / by_slot["span_s"]
+    passing_on, linear = ratios.reshape(2, -1)
+    assert min(passing_on[:3]) > 1.5
+    # Memory has 10 GB/s here, and the network 12.5.
+    assert 0.8 < passing_on[-1] < 1
+    assert min(linear) > 0.8 and max(linear) < 1.1
+
+
 def test_lab_05_uses_n_and_f_in_one_unit_each():
     text = (ROOT / "labs" / "source" / "05-parallel-io.py").read_text(encoding="utf-8")
     prose = " ".join(line.removeprefix("# ") for line in text.splitlines() if line[:1] == "#")
