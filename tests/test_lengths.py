@@ -39,17 +39,16 @@ def test_all_that_is_marked_is_named_before_it_is_handed_in(source):
 def test_a_lab_names_what_it_needs_sums_up_and_leads_on(source):
     text, number = prose(source), source.stem[:2]
     need = text.partition("## What you need")[2].partition("\n- ")[2].partition("\n- ")[0]
-    needed = {
-        lab
-        for each in re.findall(r"[Ll]abs? ([\d and,]+)", need)
-        for lab in re.findall(r"\d\d", each)
-    }
-    assert all(lab < number for lab in needed) and needed <= LABS.keys()
+    linked = re.findall(r"\[[Ll]ab (\d\d)\]\(([\w-]+)\.ipynb\)", need)
+    assert all(name == LABS[lab] and lab < number for lab, name in linked)
+    needed = {lab for lab, _ in linked}
+    assert needed == set(re.findall(r"\b\d\d\b", re.sub(r"\(.*?\)|About \d+", "", need)))
     assert bool(needed) == (number != "00")
     end = text.partition("## Summary")[2]
     assert len(re.findall(r"^- ", end.partition("**Next:**")[0], re.MULTILINE)) > 3
     following = f"{int(number) + 1:02d}"
-    assert f"**Next:** lab {following}" in end or following not in LABS and "**Next:**" in end
+    link = f" [lab {following}]({LABS[following]}.ipynb)" if following in LABS else ""
+    assert f"**Next:**{link}" in end
 
 
 def test_the_first_c_is_within_the_first_15_cells():

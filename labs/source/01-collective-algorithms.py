@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About 230 minutes, in two sittings. Reading C; lab 00: kernels, and α and β.
+# - About 230 minutes, in two sittings. Reading C; [lab 00](00-first-contact.ipynb): kernels, and α and β.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 1,024 simulated ranks; without it, that section says what is
 #   missing.
@@ -1321,7 +1321,8 @@ second_order.answer(
 # - A parameter that you set is a request. Count messages to see what ran.
 # - The purpose of a model is to choose. Evaluate it by its regret, at points that it has not seen.
 #
-# **Next:** lab 02: an operation in which every rank sends and receives, and seven algorithms for it.
+# **Next:** [lab 02](02-allgather.ipynb): an operation in which every rank sends and receives, and seven
+# algorithms for it.
 #
 # ## Further reading
 #

@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About 150 minutes. Reading C; lab 00: kernels and deadlocks.
+# - About 150 minutes. Reading C; [lab 00](00-first-contact.ipynb): kernels and deadlocks.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
 #
@@ -1077,8 +1077,8 @@ implied.answer(
 # - State what you timed: span, maximum or mean, with median and spread. Then ask whether any machine
 #   could be that fast.
 #
-# **Next:** lab 03: what happens to the ring and to recursive doubling if the ranks are placed in
-# another order.
+# **Next:** [lab 03](03-rank-mapping.ipynb): what happens to the ring and to recursive doubling if the
+# ranks are placed in another order.
 #
 # ## Further reading
 #

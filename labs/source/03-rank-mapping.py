@@ -26,7 +26,8 @@
 #
 # ## What you need
 #
-# - About 190 minutes, in two sittings. Lab 00: hostfiles; lab 02: the ring and recursive doubling.
+# - About 190 minutes, in two sittings. [Lab 00](00-first-contact.ipynb): hostfiles;
+#   [lab 02](02-allgather.ipynb): the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
 #
@@ -1195,8 +1196,8 @@ free_of_charge.answer(
 #   one block, and often nothing.
 # - Count bytes per link, not per process: the processes of a node share it.
 #
-# **Next:** lab 04: collectives that know which ranks share a node or a switch, and do not depend on the
-# order.
+# **Next:** [lab 04](04-topology.ipynb): collectives that know which ranks share a node or a switch, and
+# do not depend on the order.
 #
 # ## Further reading
 #

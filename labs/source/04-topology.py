@@ -28,7 +28,8 @@
 #
 # ## What you need
 #
-# - About 420 minutes, in three sittings. Reading C; lab 01: trees and models; lab 03: orders of ranks.
+# - About 420 minutes, in three sittings. Reading C; [lab 01](01-collective-algorithms.ipynb): trees and
+#   models; [lab 03](03-rank-mapping.ipynb): orders of ranks.
 # - 8 MPI ranks on this machine. Two cores are enough.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -1606,7 +1607,8 @@ remains.answer(
 # - Chains and segments use all levels at once. The memory of leaders must be bounded.
 # - A rule is valid for the cluster that it was learned on. Evaluate it by its regret on other points.
 #
-# **Next:** lab 05: files: many ranks read one matrix, and the number of requests decides.
+# **Next:** [lab 05](05-parallel-io.ipynb): files: many ranks read one matrix, and the number of requests
+# decides.
 #
 # ## Further reading
 #

@@ -27,7 +27,8 @@
 #
 # ## What you need
 #
-# - About 330 minutes, in two sittings. Lab 00; `MPI_Alltoallv` and derived datatypes from the lecture.
+# - About 330 minutes, in two sittings. [Lab 00](00-first-contact.ipynb); `MPI_Alltoallv` and derived
+#   datatypes from the lecture.
 # - 6 MPI ranks on this machine. Two cores are enough.
 # - Some MiB of disk.
 #
@@ -1363,7 +1364,8 @@ for letter, requests in unnamed_readers().items():
 # - A two-phase read requests every byte once, in large pieces, and pays with messages.
 # - Times of files in the page cache say nothing about disks. Requests and bytes are the same everywhere.
 #
-# **Next:** lab 06: choosing among all of these for a real cluster, by models, measurements and rules.
+# **Next:** [lab 06](06-tune-and-scale.ipynb): choosing among all of these for a real cluster, by models,
+# measurements and rules.
 #
 # ## Further reading
 #

@@ -28,7 +28,8 @@
 #
 # ## What you need
 #
-# - About 190 minutes, in two sittings. Lab 01: models and measurements; lab 04: groups and rules.
+# - About 190 minutes, in two sittings. [Lab 01](01-collective-algorithms.ipynb): models and measurements;
+#   [lab 04](04-topology.ipynb): groups and rules.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, for simulations: `mpilab doctor` says whether it is installed and how to get it. Without
 #   it, the lab shows our results.

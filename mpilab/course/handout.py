@@ -82,6 +82,7 @@ HELP = tuple(
     "glossary failures emulated-hosts simulation topology file-access rules scale slurm".split()
 )
 _LINK = re.compile(r"\[[^\]]*\]\(([^):#\s]+)(#[^)\s]*)?\)")
+_LAB_LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<path>(?:labs/)?\d\d-[\w-]+\.ipynb)\)")
 
 
 def write_help(labs: Path, docs: Path) -> None:
@@ -436,6 +437,18 @@ def _write_handout(new: Path, labs: tuple[str, ...], withheld: set[Path], root: 
     help_pages = [{"name": name, "title": _title(root, name)} for name in HELP]
     text = _template(root, README).render(labs=fronts, help=help_pages)
     atomic_write(new / "README.md", text.rstrip("\n") + "\n")
+    for page in (new / "README.md", *folder.glob("*.ipynb")):
+        _without_links_to_absent_labs(page)
+
+
+def _without_links_to_absent_labs(page: Path) -> None:
+    """In a page or notebook, turn each link to a lab that the handout does not have into text."""
+
+    def kept(link: re.Match[str]) -> str:
+        return link[0] if (page.parent / link["path"]).is_file() else link["text"]
+
+    text = page.read_text(encoding="utf-8")
+    atomic_write(page, _LAB_LINK.sub(kept, text))
 
 
 # Replace a handout as a whole.

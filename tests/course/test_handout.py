@@ -149,6 +149,20 @@ def test_a_later_lab_joins_those_that_are_there(kit, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["kit", "out"]
 
 
+def test_a_link_to_a_lab_that_is_not_there_is_text_until_it_comes(kit, tmp_path):
+    source = kit / "labs" / "source" / "02-second.py"
+    needs = "# ## What you need\n#\n# - An hour. [Lab 03](03-third.ipynb): trees."
+    put(source, f"{source.read_text()}\n# %% [markdown]\n{needs}\n")
+    folders = {"labs/02-second.ipynb": "", "labs/START.ipynb": "", "README.md": "labs/"}
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    for page in folders:
+        text = (out / page).read_text()
+        assert "Lab 03: trees." in text and "03-third.ipynb" not in text, page
+    handout(out, ["03-third"], kit)
+    for page, folder in folders.items():
+        assert f"[Lab 03]({folder}03-third.ipynb): trees." in (out / page).read_text()
+
+
 def test_an_earlier_lab_takes_its_answer_out_of_the_handout(kit, tmp_path):
     out = tmp_path / "out"
     assert "src_c/allgather/pairwise.c" in files(handout(out, ["02-second"], kit).path)
