@@ -918,7 +918,7 @@ crossing.answer(
 # **Predict:** from a fit to two ranks, which α do you expect, and how large is its error? On 64 ranks, how
 # many times as long as on two does passing on take?
 
-# %%
+# %% tags=["illustration"]
 longer = mpilab.predict("")
 lines = [f"| bytes | kernel | 2 ranks | {SIMULATED} ranks | {SIMULATED - 1} (α + βn) |"]
 lines.append("|--:|---|--:|--:|--:|")
@@ -964,7 +964,7 @@ longer.answer(
 #
 # **Predict:** for which of the two broadcasts does the mapping matter?
 
-# %%
+# %% tags=["illustration"]
 mapping = mpilab.predict("", choices=["the linear one", "passing on", "both"])
 lines = ["| bytes | kernel | `--map-by slot` | `--map-by node` | ratio |", "|--:|---|--:|--:|--:|"]
 try:

@@ -946,7 +946,7 @@ Markdown("\n".join(lines) if len(mine) else "Nothing to compare yet.")
 # **Predict:** from which size on is the pipeline faster than the binomial tree on 64 ranks? Is that size
 # larger or smaller on 1,024 ranks? Use the formulas.
 
-# %%
+# %% tags=["illustration"]
 overtakes = mpilab.predict("", choices=["larger", "smaller"])
 right = [f"bcast_{name}" for name in dict.fromkeys(mine["algorithm"].tolist())]
 kits = [f"bcast_{name}" for name in ("linear", "binomial", "pipeline")]

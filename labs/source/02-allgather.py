@@ -740,7 +740,7 @@ ends.answer(
 # **Predict:** how many times as long as Bruck's algorithm does the ring take for 32 bytes, and how many
 # times for 128 KiB? How many times as long does the way through rank 0 take there? Use your `cost`.
 
-# %%
+# %% tags=["illustration"]
 on_many = mpilab.predict("")
 MANY = f"flat-{SIMULATED}x1"
 many = seven[:0]
@@ -785,7 +785,7 @@ on_many.answer(
 # The result is right without it: the receive of a round already waits for the block that the next round
 # sends.
 
-# %%
+# %% tags=["illustration"]
 # %%kernel allgather_ring_barriers
 # #include "mpilab.h"
 #
@@ -814,7 +814,7 @@ on_many.answer(
 # **Predict:** how many times as long as the plain ring does it take on 64 ranks, with blocks of 32 bytes?
 # And with 128 KiB? How many times as long on 16 ranks?
 
-# %%
+# %% tags=["illustration"]
 with_barriers = mpilab.predict("")
 slower = {}
 try:

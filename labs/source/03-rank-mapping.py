@@ -1004,7 +1004,7 @@ Markdown("\n".join(lines))
 # which factor? Your formula for the bytes between nodes is a good guide. Does remapping bring back all
 # of it?
 
-# %%
+# %% tags=["illustration"]
 wrong_order = mpilab.predict("")
 BLOCK = 16384  # bytes
 simulated = {}

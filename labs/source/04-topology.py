@@ -1378,7 +1378,7 @@ Markdown("\n".join(lines))
 # tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
 # Will the four versions by level still be the same?
 
-# %%
+# %% tags=["illustration"]
 on_many = mpilab.predict("", choices=["2 groups", "6 groups"])
 VERSIONS = ("binomial", "node", "group", "node_group", "rank_order")
 simulated, limits = {}, {}

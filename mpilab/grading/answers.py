@@ -31,6 +31,8 @@ ONLY_SHOWING_MODULES = (
 ONLY_SHOWING_METHODS = ("answer", "matrix", "show")
 NOT_ONLY_SHOWING_BUILTINS = {"__import__", "compile", "eval", "exec", "open", "setattr", "delattr"}
 WORD = re.compile(r"[^\W\d]\w*")
+# The tag of a cell that only shows something, for a long time; no exercise needs it.
+ILLUSTRATION = "illustration"
 
 
 @dataclass(frozen=True)
@@ -158,13 +160,17 @@ def transplant(
 
 
 def without_examples(notebook: NotebookNode) -> NotebookNode:
-    """A copy of the notebook in which those cells before the first answer are empty that only show
-    something: they print the same for the whole class.
+    """A copy of the notebook in which those cells are empty that no exercise needs:
 
-    Such a cell only calls functions that leave nothing behind, and no later cell uses a name that
-    it binds. `notebook` comes from `transplant`. Cells keep their numbers.
+    - those tagged `illustration`, and those that use a name which only they bind;
+    - of the cells before the first answer, those that only show something, and so print the same
+      for the whole class. Such a cell only calls functions that leave nothing behind, and no later
+      cell uses a name that it binds.
+
+    `notebook` comes from `transplant`. Cells keep their numbers.
     """
     notebook = copy.deepcopy(notebook)
+    _leave_out_illustrations([cell for cell in notebook.cells if cell.cell_type == "code"])
     answers = [number for number, cell in enumerate(notebook.cells) if answer_id(cell) is not None]
     first = answers[0] if answers else 0
     code = [cell for cell in notebook.cells[:first] if cell.cell_type == "code"]
@@ -188,6 +194,27 @@ def without_examples(notebook: NotebookNode) -> NotebookNode:
     for cell, _ in showing:
         cell.source = ""
     return notebook
+
+
+def _leave_out_illustrations(code: list[NotebookNode]) -> None:
+    """Empty the cells tagged `illustration`, and those that need them; answers and magic stay."""
+    left_out = [cell for cell in code if ILLUSTRATION in cell.metadata.get("tags", ())]
+    gone: set[str] = set()
+    while left_out:
+        for cell in left_out:
+            gone.update(_bound(_parsed(cell) or ast.Module([], [])))
+            cell.source = ""
+        others = {
+            index: tree
+            for index, cell in enumerate(code)
+            if answer_id(cell) is None and (tree := _parsed(cell))
+        }
+        gone.difference_update(name for tree in others.values() for name in _bound(tree))
+        left_out = [
+            code[index]
+            for index, tree in others.items()
+            if gone & _uses(code[index]).difference(_arguments(tree))
+        ]
 
 
 @dataclass(frozen=True)
@@ -264,6 +291,13 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.id
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name
+
+
+def _arguments(tree: ast.Module) -> Iterator[str]:
+    """The names of the arguments of a cell's functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
 
 
 def _uses(cell: NotebookNode) -> set[str]:

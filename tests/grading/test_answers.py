@@ -12,6 +12,10 @@ from mpilab.grading.answers import answer_cells, is_blank, lift, transplant, wit
 from mpilab.grading.release import trusted
 from mpilab.util.kit import ROOT
 
+every_lab = pytest.mark.parametrize(
+    "lab", sorted((ROOT / "labs" / "source").glob("*.py")), ids=lambda path: path.stem
+)
+
 
 def answer(name, source, make=new_code_cell):
     meta = {"nbgrader": {"grade_id": name, "solution": True}}
@@ -189,9 +193,7 @@ def test_a_cell_that_leaves_something_behind_stays(source):
     assert left_of(source) == [source]
 
 
-@pytest.mark.parametrize(
-    "lab", sorted((ROOT / "labs" / "source").glob("*.py")), ids=lambda p: p.stem
-)
+@every_lab
 def test_without_examples_every_lab_still_defines_what_it_uses(lab):
     notebook = without_examples(trusted(lab))
     trees = []
@@ -210,6 +212,37 @@ def test_without_examples_every_lab_still_defines_what_it_uses(lab):
         elif isinstance(node, ast.ExceptHandler):
             known.add(node.name)
     assert {node.id for node in names if isinstance(node.ctx, ast.Load)} - known == set()
+
+
+def test_without_illustrations_and_what_needs_them():
+    def cell(source, **metadata):
+        return new_code_cell(source, metadata=metadata)
+
+    sources = {
+        "table = [1]\nmany = simulate(table)": "",
+        "%%kernel slow\nint slow(void);": "",
+        "print(many)": "",
+        "fastest = min(many)": "",
+        "print(fastest)": "",
+        "print(table)": "print(table)",  # another cell binds it, too
+        "def first(many):\n    return many[0]": "def first(many):\n    return many[0]",
+        "%%kernel many\nint many(void);": "%%kernel many\nint many(void);",
+    }
+    tagged = [cell(source, tags=["illustration"]) for source in list(sources)[:2]]
+    others = [cell(source) for source in list(sources)[2:]]
+    mine = answer("mine", "many + fastest")
+    made = new_notebook(cells=[mine, cell("table = []"), *tagged, *others])
+    left = [each.source for each in without_examples(made).cells]
+    assert left == [mine.source, "table = []", *sources.values()]
+
+
+@every_lab
+def test_no_answer_and_no_check_is_left_out_of_a_graded_lab(lab):
+    before = trusted(lab)
+    for cell, left in zip(before.cells, without_examples(before).cells, strict=True):
+        if "grade_id" in cell.metadata.get("nbgrader", {}):
+            assert left.source == cell.source
+    assert not any("simulated.sweep" in cell.source for cell in without_examples(before).cells)
 
 
 def test_lab_02_is_run_without_its_deadlocks_and_schedules():
