@@ -4,6 +4,8 @@ import fcntl
 import os
 import re
 import shutil
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -171,3 +173,48 @@ def require_tool():
         )
 
     return find
+
+
+@pytest.fixture
+def leaves_nothing(monkeypatch, tmp_path):
+    """Checks that the test leaves no child process, and no file in a temporary folder of its own
+    or in shared memory, while other tests may use the latter."""
+    # Not tmp_path: Open MPI puts sockets into it, whose paths must be short. But pytest must make
+    # tmp_path before the default place changes.
+    folder = Path(tempfile.mkdtemp(prefix="leaves-"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    before, children = _in_shared_memory(), _children()
+    yield
+    assert [path.name for path in folder.iterdir()] == []
+    folder.rmdir()
+    assert _children() <= children
+    # What another test has just created is not in use yet, and what it is about to remove no more.
+    ends = time.monotonic() + 30
+    while left := _used_by_nobody(_in_shared_memory() - before):
+        assert time.monotonic() < ends, left
+
+
+def _children():
+    import psutil  # noqa: PLC0415
+
+    return {process.pid for process in psutil.Process().children(recursive=True)}
+
+
+def _in_shared_memory():
+    """The names in /dev/shm."""
+    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+def _used_by_nobody(names):
+    """Those of these files and directories in /dev/shm that no process uses."""
+    free = set(names)
+    for process in Path("/proc").glob("[0-9]*") if free else ():
+        held = ""
+        for what in ("maps", "environ"):
+            try:
+                held += (process / what).read_text(errors="replace")
+            except OSError:
+                continue  # it has just ended, or belongs to another user
+        free -= {name for name in free if f"/dev/shm/{name}" in held}
+    return {name for name in free if Path("/dev/shm", name).exists()}

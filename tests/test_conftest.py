@@ -1,11 +1,15 @@
 """The fixtures and hooks on which the tests rely."""
 
+import mmap
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests import conftest
 from tests.conftest import OneWorkerForAFileOrALab
 
 HERE = Path(__file__).parent
@@ -82,3 +86,17 @@ def test_the_tests_of_a_file_share_a_worker_but_those_of_labs_and_systems_have_t
     demo = "tests/fresh/test_fresh_systems.py::TestMakeDemo"
     assert shared(f"{demo}::test_a[trixie root]", f"{demo}::test_b[trixie root]")
     assert not shared(f"{demo}::test_a[trixie root]", f"{demo}::test_a[trixie student]")
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no shared memory here")
+def test_shared_memory_that_a_process_uses_is_not_left_behind():
+    name = f"mpilab-test-{os.getpid()}"
+    with open(f"/dev/shm/{name}", "w+b") as file:
+        file.write(b"x" * 4096)
+        file.flush()
+        try:
+            assert conftest._used_by_nobody({name, "no-such-name"}) == {name}
+            with mmap.mmap(file.fileno(), 4096):
+                assert conftest._used_by_nobody({name}) == set()
+        finally:
+            os.unlink(f"/dev/shm/{name}")

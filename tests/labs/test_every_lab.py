@@ -6,7 +6,7 @@ import re
 import pytest
 from lab_notebook import REDUCED, ROOT, LabNotebook, checks, execute_handed_out, on_stderr
 
-from mpilab.grading.answers import answer_cells
+from mpilab.grading.answers import answer_cells, without_examples
 from mpilab.grading.grade import execute as execute_in_sandbox
 from mpilab.grading.release import answer_id, solution_lines, write_release
 from mpilab.grading.sandbox import open_sandbox
@@ -217,9 +217,8 @@ def test_run_all_of_the_blank_lab_ends_without_error_in_the_handout_of_all_labs(
 @each_lab
 def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
     parameters = rubric.load(lab.rubric).parameters
-    done = execute_in_sandbox(
-        lab.solved(), parameters, open_sandbox(slot=FIRST_SLOT + LABS.index(lab))
-    )
+    notebook = without_examples(lab.solved())
+    done = execute_in_sandbox(notebook, parameters, open_sandbox(slot=FIRST_SLOT + LABS.index(lab)))
     assert done.note == ""
     failed = [
         (cell.source[:60], output.ename, output.evalue)

@@ -1,10 +1,7 @@
 """Every case ends, whatever its kernel does, and leaves nothing behind."""
 
 import os
-import tempfile
-from pathlib import Path
 
-import psutil
 import pytest
 from c_kernels import PREAMBLE, build_kernels, run
 
@@ -61,18 +58,6 @@ def outcomes(results):
     return [result.outcome for result in results]
 
 
-def left_behind():
-    """What our runs could leave on this machine: files, and processes of the harness."""
-    files = {
-        str(path)
-        for folder in ("/dev/shm", tempfile.gettempdir())
-        for path in Path(folder).iterdir()
-        if path.name.startswith(("mpilab-", "sm_segment", "prte", "ompi", "vader"))
-    }
-    mine = psutil.Process().children(recursive=True)
-    return files, {process.pid for process in mine}
-
-
 def test_results_come_in_the_order_of_the_cases_whatever_their_ranks(library):
     cases = [Case("allgather", ranks, 3) for ranks in (3, 1, 2, 3)]
     cases[3] = Case("allgather", 3, 5)
@@ -124,33 +109,26 @@ def test_without_groups_nothing_is_skipped(library):
     assert outcomes(by_count(library, 3, 4, 2, 1)) == [DEADLOCK, TIME_OUT, CRASH, DONE]
 
 
-@pytest.mark.alone
+@pytest.mark.usefixtures("leaves_nothing")
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_nothing_is_left_behind(library, count):
-    before = left_behind()
     by_count(library, count)
-    assert left_behind() == before
 
 
-@pytest.mark.alone
+@pytest.mark.usefixtures("leaves_nothing")
 def test_nothing_is_left_behind_where_the_callback_raises(library):
-    before = left_behind()
-
     def stop(result):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         by_count(library, 1, 4, on_result=stop)
-    assert left_behind() == before
 
 
-@pytest.mark.alone
+@pytest.mark.usefixtures("leaves_nothing")
 def test_nothing_is_left_behind_where_it_cannot_start(library, monkeypatch, tmp_path):
-    before = left_behind()
     monkeypatch.setattr(build, "HARNESS_PROGRAM", tmp_path / "gone")
     with pytest.raises(SetupError, match="gone: not built yet. Run 'make build'"):
         by_count(library, 1)
-    assert left_behind() == before
 
 
 def test_raw_files_are_kept_where_they_are_wanted(library, tmp_path):
@@ -194,7 +172,7 @@ def test_an_mpirun_that_fails_is_an_error_with_what_it_said(library, monkeypatch
     assert "no slots today" in result.detail
 
 
-@pytest.mark.alone
+@pytest.mark.usefixtures("leaves_nothing")
 def test_an_mpirun_that_never_starts_the_ranks_is_an_error_and_no_failure(
     library, monkeypatch, tmp_path
 ):
@@ -202,11 +180,9 @@ def test_an_mpirun_that_never_starts_the_ranks_is_an_error_and_no_failure(
     mpirun.write_text("#!/bin/sh\necho waiting for a node; sleep 1000\n")
     mpirun.chmod(0o755)
     monkeypatch.setattr(openmpi, "tool", lambda name: str(mpirun))
-    before = left_behind()
     result = run(library, "right", limit=1.0)
     assert result.outcome == ERROR
     assert "waiting for a node" in result.detail
-    assert left_behind() == before
 
 
 def test_a_kernel_that_prints_much_is_told_by_its_end(library):
