@@ -1,6 +1,8 @@
 """What a user of the package sees of it: `mpilab.` and Tab, misspelled names."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,10 @@ def test_a_lab_shows_its_checks():
     shown = repr(mpilab.Lab("02-allgather"))
     assert 'lab.check("pairwise")  Pairwise exchange' in shown
     assert 'lab.check("cost_model", cost)' in shown
+
+
+def test_a_lab_s_notebook_starts_without_what_only_graders_need():
+    slow = ["jsonschema", "jupytext", "nbformat", "papermill"]
+    code = f"import mpilab.notebook.jupyter, sys; print(sys.modules.keys() & {slow})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -4,17 +4,21 @@ Nothing else of the submission is used: added cells, changed checks, cell types,
 outputs are dropped.
 """
 
+from __future__ import annotations
+
 import ast
 import builtins
 import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING
 
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
+
+if TYPE_CHECKING:  # a lab's notebook imports this module; nbformat takes long
+    from nbformat import NotebookNode
 
 MISSING, MOVED, DUPLICATED, UNRECOGNIZED = "missing", "moved", "duplicated", "unrecognized"
 
@@ -229,7 +233,7 @@ class _Names:
     only_shows: bool
 
     @classmethod
-    def of(cls, cell: NotebookNode, imported: dict[str, str]) -> "_Names":
+    def of(cls, cell: NotebookNode, imported: dict[str, str]) -> _Names:
         """The names in a cell of the trusted lab. Adds what it imports to {name: full name}."""
         tree = _parsed(cell)
         if tree is None or "parameters" in cell.metadata.get("tags", ()):

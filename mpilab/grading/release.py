@@ -13,6 +13,8 @@ place. The student version is that source with every solution block replaced by 
 It depends only on the source, so the same source gives the same bytes.
 """
 
+from __future__ import annotations
+
 import ast
 import hashlib
 import re
@@ -20,13 +22,17 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-
-import nbformat
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from mpilab.errors import InputError
 from mpilab.judging.rubric import public_checks, worth
+from mpilab.util.door import LatePackage
 from mpilab.util.files import atomic_write
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+nbformat: Any = LatePackage("nbformat")  # a lab's notebook imports this module, and needs none
 
 _LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
 _MARKER = re.compile(_LEAD + r"(BEGIN|END) SOLUTION\s*(?:-->)?\s*$")

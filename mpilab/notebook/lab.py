@@ -13,8 +13,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis.model import NUMBERS
 from mpilab.errors import InputError
@@ -29,8 +27,11 @@ from mpilab.notebook import panel, session
 from mpilab.notebook.session import KernelRun
 from mpilab.runners.result import Result
 from mpilab.runners.simgrid import simulate
+from mpilab.util.door import LatePackage
 from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
+
+nbformat: Any = LatePackage("nbformat")
 
 # The last result of `lab.check` for each answer, in .mpilab-checks/LAB.json next to the notebook.
 #
