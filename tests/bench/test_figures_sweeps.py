@@ -36,23 +36,42 @@ def test_the_ratio_of_the_same_algorithm_is_ours_over_theirs(monkeypatch):
     }
     monkeypatch.setattr(figures, "_medians", lambda collective, number: medians)
     assert figures.same_algorithm_ratios("bcast") == [2.0, 0.75]
-    assert figures.best_ratios("bcast") == [2.0] * figures.SWEEPS
 
 
-def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeypatch):
-    """A single outlier, here at 64 bytes, does not make a size the worst one."""
+def test_the_best_ratio_is_the_geometric_mean_over_the_default_of_open_mpi(monkeypatch):
+    medians = {
+        ("ours", "linear", 2, 8): 2.0,
+        ("openmpi", "default", 2, 8): 1.0,
+        ("openmpi", "chain", 2, 8): 0.1,
+        ("ours", "linear", 4, 64): 3.0,
+        ("ours", "chain", 4, 64): 1.0,
+        ("openmpi", "default", 4, 64): 8.0,
+    }
+    monkeypatch.setattr(figures, "_medians", lambda collective, number: medians)
+    assert figures.best_ratios("bcast") == pytest.approx([0.5] * figures.SWEEPS)
+    assert figures.points_lost("bcast") == [1]
 
+
+def test_one_lucky_sweep_chooses_no_algorithm(monkeypatch):
     def medians(collective, number):
-        outlier = 9.0 if number == 0 else 1.0
         return {
-            ("ours", "linear", 4, 8): 1.5,
+            ("ours", "linear", 4, 8): 1.0,
+            ("ours", "chain", 4, 8): 0.1 if number == 0 else 2.0,
             ("openmpi", "default", 4, 8): 1.0,
-            ("ours", "chain", 4, 64): outlier,
-            ("openmpi", "chain", 4, 64): 1.0,
         }
 
-    monkeypatch.setattr(figures, "_medians", medians)
-    assert figures.best_ratios("bcast") == [1.5] * figures.SWEEPS
+    sweeps = [medians("bcast", number) for number in range(figures.SWEEPS)]
+    monkeypatch.setattr(figures, "_medians", lambda collective, number: sweeps[number])
+    assert figures.best_ratios("bcast") == pytest.approx([1.0] * figures.SWEEPS)
+
+
+@pytest.mark.parametrize(("times", "lost"), [([1.2, 1.2, 1.2, 1.2, 1.3], 1), ([1, 1, 1, 1, 3], 0)])
+def test_a_point_is_lost_if_its_whole_interval_is(monkeypatch, times, lost):
+    sweeps = [
+        {("ours", "linear", 4, 8): seconds, ("openmpi", "default", 4, 8): 1.0} for seconds in times
+    ]
+    monkeypatch.setattr(figures, "_medians", lambda collective, number: sweeps[number])
+    assert figures.points_lost("bcast") == [lost]
 
 
 @pytest.mark.parametrize("collective", figures.BOUNDED_KERNELS)
@@ -85,9 +104,10 @@ def test_a_kernel_over_the_least_time_is_simulated_in_that_order(require_tool):
     assert seq["bcast_binomial", 0] < rr["bcast_binomial", 0]
 
 
-def test_every_collective_has_both_figures():
+def test_every_collective_has_the_three_figures():
     for collective in figures.COLLECTIVES:
-        assert {f"{collective}_same_algorithm_ratio", f"{collective}_best_ratio"} <= set(FIGURES)
+        for name in ("same_algorithm_ratio", "best_ratio", "points_lost"):
+            assert f"{collective}_{name}" in FIGURES
 
 
 def test_processor_time_is_that_of_the_program_and_what_it_waits_for():
