@@ -29,13 +29,9 @@ from mpilab.kernels.build import function_of
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/bugs.toml"))
 FEWEST_BUGS = 12
 # 'mpilab rubric test LAB' judges every answer twice, and requires the same text both times. Here,
-# that is required of one exercise of each kind, and of one of each other lab.
+# that is required of one exercise of each kind, and of one that reads files.
 WORD_FOR_WORD = {
     "00-first-contact": ("placement", "bcast_linear", "by_distance"),
-    "01-collective-algorithms": ("pipeline",),
-    "02-allgather": ("pairwise",),
-    "03-rank-mapping": ("slowest",),
-    "04-topology": ("crossing",),
     "05-parallel-io": ("sieving",),
     "06-tune-and-scale": ("rules_file",),
 }
@@ -85,10 +81,9 @@ def test_each_answer_gets_the_points_that_it_should_and_the_same_words_again(lab
     assert first.count(BUG) >= FEWEST_BUGS
     assert [each.deviations for each in first.proved] == [()] * len(first.proved)
     verdicts = {(each.answer.exercise, each.answer.name): each.verdicts for each in first.proved}
-    again = [
-        each for name in WORD_FOR_WORD[lab] for each in prove(lab, exercise=name, **options).proved
-    ]
-    assert len(again) > 2
+    asked = WORD_FOR_WORD.get(lab, ())
+    again = [each for name in asked for each in prove(lab, exercise=name, **options).proved]
+    assert not asked or len(again) > 2
     for each in again:
         before = verdicts[each.answer.exercise, each.answer.name]
         assert compare(each.answer, before + each.verdicts).deviations == ()
