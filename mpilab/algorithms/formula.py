@@ -53,6 +53,7 @@ from mpilab.cases.data import datatype
 from mpilab.errors import InputError
 from mpilab.hosts.orders import Runs, runs_by_name
 from mpilab.util.kit import ROOT
+from mpilab.util.text import syntax_tree
 
 SOURCES = ROOT / "src_c"
 MOST_BITS = 4096  # limits the work of a formula: 9**9**9 has 370 million digits
@@ -287,7 +288,7 @@ def evaluate(formula: str, **values: Value) -> int:
     if not isinstance(formula, str):
         raise InputError(f'formula {formula!r}: not a string; write it in quotes, e.g. "P - 1"')
     try:
-        return int(value_of(ast.parse(formula.strip(), mode="eval").body))
+        return int(value_of(syntax_tree(formula.strip(), "eval").body))
     except SyntaxError as error:
         raise InputError(f"formula {formula!r}: {error.msg}; write e.g. P * (P - 1)") from None
     except InputError:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
+from mpilab.util.text import syntax_tree
 
 if TYPE_CHECKING:  # a lab's notebook imports this module; nbformat takes long
     from nbformat import NotebookNode
@@ -283,7 +284,7 @@ _LASTING = (
 def _parsed(cell: NotebookNode) -> ast.Module | None:
     """The cell as Python; None if it has magic commands. For cells of the trusted lab only."""
     try:
-        return ast.parse(cell.source)
+        return syntax_tree(cell.source)
     except SyntaxError:
         return None
 

@@ -15,7 +15,6 @@ It depends only on the source, so the same source gives the same bytes.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections import Counter
@@ -28,6 +27,7 @@ from mpilab.errors import InputError
 from mpilab.judging.rubric import public_checks, worth
 from mpilab.util.door import LatePackage
 from mpilab.util.files import atomic_write
+from mpilab.util.text import syntax_tree
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -347,7 +347,7 @@ def _check_stub(text: str, where: str, name: str) -> None:
     if re.search(r"^\s*[%!]", text, re.MULTILINE):
         return
     try:
-        ast.parse(text)
+        syntax_tree(text)
     except SyntaxError as error:
         raise InputError(
             f"{where}: without its solution, answer {name!r} is not valid Python ({error.msg}); "

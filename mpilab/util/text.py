@@ -1,12 +1,30 @@
-"""Text for display: tables in docs/ pages, and program output without control characters."""
+"""Text for display: tables in docs/ pages, and program output without control characters; and
+Python text as a tree."""
 
+import ast
 import re
+import threading
 from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from mpilab.errors import InputError
 from mpilab.util.files import atomic_write
+
+# Held while Python text becomes a tree.
+_parsing = threading.RLock()
+
+
+def syntax_tree(source: str, mode: str = "exec") -> Any:
+    """ast.parse(source, mode=mode) for threads; raises SyntaxError and ValueError as it does.
+
+    Some versions of Python, 3.11 among them, count the depth of all threads' trees together. If
+    another thread runs meanwhile, as it can during a garbage collection, they raise SystemError
+    (python/cpython#106905 has one case of it).
+    """
+    with _parsing:
+        return ast.parse(source, mode=mode)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
