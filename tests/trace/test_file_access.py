@@ -307,7 +307,9 @@ def test_requests_that_cannot_be_seen_are_unknown_and_not_none(tmp_path):
         f"worker.run_case({case.line(7)!r}, {str(need(KERNELS))!r}, 'read_strided', "
         f"{str(tmp_path)!r}, {str(need(HARNESS))!r}, 1)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, env=openmpi.environment(1))
+    # A rank without mpirun leaves the segment of btl/sm in shared memory.
+    environment = openmpi.environment(1, OMPI_MCA_btl="self")
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
     access = load(tmp_path, 7, case)
     assert not access.seen and access.calls[0, 0]["syscr"] >= 8
     with pytest.raises(InputError, match="not in the engines of a notebook"):
