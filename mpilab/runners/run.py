@@ -211,6 +211,13 @@ class Program(Run):
     def not_begun(self, log: str) -> str:
         return f"no rank started it in time; {self.name} said: {tail(log)}"
 
+    def _harness_said(self) -> str:
+        """What the harness left about a case that it cannot run; "" if there is none."""
+        try:
+            return (self.directory / "refused").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
     def results(self, **limits: float | None) -> Results:
         """(number, Result) of each case in turn, up to and including the first that fails or
         leaves messages or requests in MPI."""
@@ -279,7 +286,7 @@ class Program(Run):
         log = self.said()
         ranks = self.recorded(number, case)
         states = self.states(ranks)
-        harness = _HARNESS.search(log)
+        harness = _HARNESS.search(self._harness_said() or log)
         # SMPI leaves ranks waiting in the harness for one that has called MPI_Abort.
         if harness is None and self.found_deadlock(log) and not blame(ranks):
             hang = Hang(DEADLOCK, states)

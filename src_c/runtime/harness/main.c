@@ -9,6 +9,7 @@
 #include "loaded.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,24 @@ static int run_beside_bystanders(struct mpilab_case *order, char **argv)
     return failed;
 }
 
+/* Say why a case cannot be run, and end all ranks. MPI_Abort may end mpirun before it has passed on
+ * what a rank printed, so the words are also in DIRECTORY/refused. */
+static void refuse(const char *directory, const char *line)
+{
+    const char *const why = mpilab_harness_error();
+    const char *const colon = line[0] != '\0' ? ": " : "";
+    fprintf(stderr, "mpilab-harness: %s%s%s\n", line, colon, why);
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/refused", directory) < (int)sizeof path) {
+        const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        if (file >= 0) {
+            dprintf(file, "mpilab-harness: %s%s%s\n", line, colon, why);
+            close(file);
+        }
+    }
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 5) {
@@ -70,10 +89,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     if (hidden != NULL && !failed)
         failed = confine_calls();
-    if (failed) {
-        fprintf(stderr, "mpilab-harness: %s\n", mpilab_harness_error());
-        MPI_Abort(MPI_COMM_WORLD, 3);
-    }
+    if (failed)
+        refuse(argv[4], "");
     static char line[CASE_BYTES];
     static struct mpilab_case order; /* large: it holds the places of all ranks */
     off_t at = 0;
@@ -86,8 +103,7 @@ int main(int argc, char **argv)
                          : run_ordered_case(MPI_COMM_WORLD, &order, argv[1], argv[2], argv[4]);
         if (failed) {
             read_line(cases, at, line);
-            fprintf(stderr, "mpilab-harness: %s: %s\n", line, mpilab_harness_error());
-            MPI_Abort(MPI_COMM_WORLD, 3);
+            refuse(argv[4], line);
         }
     }
     close(cases);
