@@ -329,6 +329,9 @@ def run_in_turn(
 ) -> list[Result]:
     """The Result of each of `cases`.
 
+    A case that fails before it has begun, in a process that finished another, runs again in a
+    process of its own: a kernel may overwrite memory, and finish before that has any effect.
+
     batches    the numbers of the cases that one run can take, in the order in which they run
     start      starts a run of {number: Case}
     groups     for each case the groups that it is in. Once a case has not ended properly, cases
@@ -364,9 +367,12 @@ def run_in_turn(
                 break
             if not left:
                 break
+            first = left[0]
             run = start({number: cases[number] for number in left})
             with closing(run.results(**limits)) as found:
                 for number, result in found:
+                    if number != first and _may_be_of_the_last(result):
+                        break  # the next run begins with it
                     results[number] = result = revised(result)
                     if result.outcome != DONE:
                         failed.update(memberships[number])
@@ -380,6 +386,15 @@ def run_in_turn(
                         break
             left = [number for number in left if number not in results]
     return [results[number] for number in range(len(cases))]
+
+
+def _may_be_of_the_last(result: Result) -> bool:
+    """True if a case may have failed through one that its process finished before, which has
+    overwritten memory of MPI or of the harness: no rank has begun it, or none tells whether it
+    has."""
+    if result.outcome == ERROR:
+        return never_began(result.states)
+    return result.outcome == CRASH and not result.case.record
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:

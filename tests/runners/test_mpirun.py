@@ -6,6 +6,7 @@ import pytest
 from c_kernels import PREAMBLE, build_kernels, run
 
 from mpilab.cases.case import Case
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.cases.output import Output, compare
 from mpilab.errors import SetupError
 from mpilab.kernels import build, openmpi
@@ -31,8 +32,13 @@ BODIES = {
     int key;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes, &key, NULL);
     MPI_Comm_set_attr(comm, key, (void *)(long)(rank == 1 ? recvcount : 0));""",
+    # The size of a block of the heap, which precedes it, matters when the harness frees the buffer.
+    "overwrites": """
+    if (recvcount == 1) ((long *)((char *)recvbuf - GUARD))[-1] = 1;
+    return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
     "prints": 'for (int i = 0; i < 20000; i++) write(1, "0123456789\\n", 11); raise(SIGSEGV);',
 }
+GUARD = f"#define GUARD {GUARD_BYTES}\n"
 DELETES = """
 static int deletes(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -46,7 +52,7 @@ static int deletes(MPI_Comm comm, int key, void *value, void *extra)
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return build_kernels(tmp_path_factory.mktemp("launch"), BODIES, PREAMBLE + DELETES)
+    return build_kernels(tmp_path_factory.mktemp("launch"), BODIES, PREAMBLE + GUARD + DELETES)
 
 
 def by_count(library, *counts, ranks=2, **options):
@@ -107,6 +113,14 @@ def test_cases_of_failed_groups_only_are_skipped(library):
 
 def test_without_groups_nothing_is_skipped(library):
     assert outcomes(by_count(library, 3, 4, 2, 1)) == [DEADLOCK, TIME_OUT, CRASH, DONE]
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_a_case_does_not_pay_for_memory_that_an_earlier_one_has_overwritten(library, record):
+    cases = [Case("allgather", 2, count, record=record) for count in (1, 2, 3)]
+    results = run_cases(library, "allgather_overwrites", cases, groups=[("a",), ("b",), ("b",)])
+    assert outcomes(results) == [DONE] * 3
+    assert [compare(result.case, result.outputs) for result in results[1:]] == [[]] * 2
 
 
 @pytest.mark.usefixtures("leaves_nothing")
