@@ -169,11 +169,13 @@ def place_in_c(**environment):
         for name, value in os.environ.items()
         if name not in ("SLURM_TOPOLOGY_ADDR", "MPILAB_GROUPS")
     }
+    # A rank without mpirun would leave the segment of btl/sm in shared memory.
+    usual = {**openmpi.ROOT, "OMPI_MCA_btl": "self", **openmpi.QUIET}
     said = subprocess.run(
         [sys.executable, "-c", ASK, str(need(KERNELS))],
         capture_output=True,
         text=True,
-        env={**inherited, **openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **environment},
+        env={**inherited, **usual, **environment},
     )
     assert said.returncode == 0, said.stderr
     return tuple(said.stdout.split())

@@ -36,9 +36,10 @@ BODIES = {
     "overwrites": """
     if (recvcount == 1) ((long *)((char *)recvbuf - GUARD))[-1] = 1;
     return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
+    "shows": 'printf("%s", getenv("OMPI_MCA_btl_sm_backing_directory"));',
     "prints": 'for (int i = 0; i < 20000; i++) write(1, "0123456789\\n", 11); raise(SIGSEGV);',
 }
-GUARD = f"#define GUARD {GUARD_BYTES}\n"
+GUARD = f"#include <stdio.h>\n#define GUARD {GUARD_BYTES}\n"
 DELETES = """
 static int deletes(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -113,6 +114,13 @@ def test_cases_of_failed_groups_only_are_skipped(library):
 
 def test_without_groups_nothing_is_skipped(library):
     assert outcomes(by_count(library, 3, 4, 2, 1)) == [DEADLOCK, TIME_OUT, CRASH, DONE]
+
+
+def test_segments_of_open_mpi_are_in_a_directory_that_is_the_runs_own(library):
+    first, second = (run(library, "shows").printed for _ in range(2))
+    assert len(set(first.values())) == len(set(second.values())) == 1
+    assert first[0].startswith("/dev/shm/mpilab-")
+    assert first[0] != second[0]
 
 
 @pytest.mark.parametrize("record", [True, False])
