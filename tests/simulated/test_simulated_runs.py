@@ -17,7 +17,7 @@ from mpilab.diagnosis import diagnose
 from mpilab.errors import InputError, SetupError
 from mpilab.hosts import orders
 from mpilab.hosts.orders import places_of
-from mpilab.kernels import build, simgrid
+from mpilab.kernels import build, jail, simgrid
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import kernels
 from mpilab.notebook.simulated import run
@@ -186,6 +186,7 @@ def test_a_helper_of_a_kernel_may_be_called_like_one_of_ours(tmp_path, way):
     assert len(result.recording.messages) == 3
 
 
+DATATYPES = ("int", "vector", "struct")
 MATCHED = """#include "mpilab.h"
 #include <stdlib.h>
 int bcast_matched(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
@@ -202,7 +203,15 @@ int bcast_matched(void *buffer, int count, MPI_Datatype datatype, int root, MPI_
             MPI_Send(buffer, count, datatype, i, TAG, comm);
     if (rank == root) {
         err = MPI_Mprobe(MPI_PROC_NULL, TAG, comm, &message, &status);
-        return err == MPI_SUCCESS ? MPI_Mrecv(NULL, 0, datatype, &message, &status) : err;
+        const MPI_Message none = message;
+        if (err == MPI_SUCCESS)
+            err = MPI_Mrecv(NULL, 0, datatype, &message, &status);
+        const int is_right = none == MPI_MESSAGE_NO_PROC && message == MPI_MESSAGE_NULL;
+        MPI_Improbe(MPI_PROC_NULL, TAG, comm, &found, &message, &status);
+        if (!is_right || message != none || !found)
+            return MPI_ERR_OTHER;
+        MPI_Imrecv(NULL, 0, datatype, &message, &request);
+        return message == MPI_MESSAGE_NULL ? MPI_Wait(&request, &status) : MPI_ERR_OTHER;
     }
     if (rank % 2 == 0) {
         err = MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &message, &status);
@@ -221,15 +230,75 @@ int bcast_matched(void *buffer, int count, MPI_Datatype datatype, int root, MPI_
 """
 
 
-@pytest.mark.parametrize("datatype", ["int", "vector", "struct"])
-def test_matched_probes_are_simulated_though_smpi_has_none(tmp_path, datatype):
-    cases = [Case("bcast", 4, count, datatype=datatype, root=1) for count in (0, 5)]
-    real = run_cases(build.build(MATCHED, tmp_path).library, "bcast_matched", cases)
-    built = simgrid.build(MATCHED, tmp_path)
-    simulated = simulate(built.library, "bcast_matched", cases, standstill=0.5)
-    for result in (*real, *simulated):
-        assert result.outcome == DONE and diagnose(result) is None
-    assert [traffic(result) for result in simulated] == [traffic(result) for result in real]
+# Ends with no request, if each is completed once.
+NOBODY = """#include "mpilab.h"
+int bcast_to_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_to_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, at, seen = 0;
+    MPI_Request requests[4];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int again = 0; again < 3; again++) {
+        const int above = rank == root && size > 1 ? (rank + 1) % size : MPI_PROC_NULL;
+        const int below = rank == (root + 1) % size && size > 1 ? root : MPI_PROC_NULL;
+        MPI_Irecv(buffer, count, datatype, below, TAG, comm, &requests[0]);
+        MPI_Isend(buffer, count, datatype, MPI_PROC_NULL, TAG, comm, &requests[1]);
+        MPI_Isend(buffer, count, datatype, above, TAG, comm, &requests[2]);
+        MPI_Issend(buffer, count, datatype, MPI_PROC_NULL, TAG, comm, &requests[3]);
+        for (int left = 4; left > 0; left--) {
+            MPI_Status status;
+            MPI_Waitany(4, requests, &at, left % 2 ? &status : MPI_STATUS_IGNORE);
+            if (at < 0 || at > 3 || requests[at] != MPI_REQUEST_NULL)
+                return MPI_ERR_OTHER;
+            if (at == 3 && left % 2 && status.MPI_SOURCE != MPI_PROC_NULL)
+                return MPI_ERR_OTHER;
+            seen += 1 << 4 * at;
+        }
+    }
+    MPI_Waitany(4, requests, &at, MPI_STATUS_IGNORE);
+    return seen == 0x3333 && at == MPI_UNDEFINED ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "case"),
+    [
+        *((MATCHED, "matched", Case("bcast", 4, 0, datatype=name, root=1)) for name in DATATYPES),
+        *((MATCHED, "matched", Case("bcast", 4, 5, datatype=name, root=1)) for name in DATATYPES),
+        *((NOBODY, "to_nobody", Case("bcast", ranks, 5, root=ranks - 1)) for ranks in (1, 2)),
+    ],
+)
+def test_what_smpi_lacks_is_simulated_and_the_same_in_the_jail(
+    tmp_path, require_tool, source, name, case
+):
+    """Matched probes, and MPI_Waitany for requests with MPI_PROC_NULL."""
+    for tool in jail.TOOLS:
+        require_tool(tool)
+    function, text = f"bcast_{name}", tmp_path / "answer.c"
+    text.write_text(source)
+    libraries = {
+        is_simulated: jail.build_kernel(
+            [text],
+            function,
+            "bcast",
+            tmp_path / f"jailed-{is_simulated}.so",
+            simulated=is_simulated,
+        )
+        for is_simulated in (False, True)
+    }
+    results = [
+        *run_cases(build.build(source, tmp_path).library, function, [case]),
+        *run_cases(libraries[False], function, [case]),
+        *simulate(simgrid.build(source, tmp_path).library, function, [case], standstill=0.5),
+        *simulate(libraries[True], function, [case], standstill=0.5),
+    ]
+    for result in results:
+        assert result.outcome == DONE, result.log
+        assert not any(output.returned for output in result.outputs)
+        assert diagnose(result) is None
+    assert all(traffic(result) == traffic(results[0]) for result in results)
 
 
 BUFFERED = """#include "mpilab.h"

@@ -267,7 +267,7 @@ static struct handle *handle_at(const char *call, enum kind kind, u32 at)
     }
     if (kind == H_REQUEST && table->all[at].made != call_of)
         jail_trap(call, "the request is one of an earlier call of the kernel");
-    if (kind == H_MESSAGE && table->all[at].made != call_of)
+    if (kind == H_MESSAGE && table->all[at].made != call_of && !table->all[at].is_fixed)
         jail_trap(call, "the message is one of an earlier call of the kernel");
     if (kind == H_FILE && table->all[at].is_broken)
         jail_trap(call, "the file has no view, because MPI rejected the last one");
@@ -326,6 +326,9 @@ static u32 new_handle(enum kind kind, void *value)
     u32 at;
     if (value == null_of(kind))
         return 0;
+    /* Whoever probes for a message from MPI_PROC_NULL may compare. */
+    if (kind == H_MESSAGE && value == MPI_MESSAGE_NO_PROC && table->count > 0)
+        return 1;
     if (table->frees > 0) {
         at = table->free_places[--table->frees];
     } else {
@@ -358,7 +361,7 @@ static void drop(enum kind kind, u32 at)
 /* A handle's number after a call that may have freed or replaced it. */
 static u32 changed(enum kind kind, u32 at, void *now)
 {
-    if (at == 0)
+    if (at == 0 || tables[kind].all[at].is_fixed)
         return new_handle(kind, now);
     if (now == null_of(kind)) {
         drop(kind, at);
@@ -413,6 +416,8 @@ static void hold(const char *call, int err, enum kind by, u32 number, enum kind 
     if (err != MPI_SUCCESS || number == 0 || at == 0)
         return;
     struct handle *const holder = handle_at(call, by, number);
+    if (holder->is_fixed)
+        return;
     holder->holds.kind = kind, holder->holds.at = at;
     tables[kind].all[at].in_use++, held += by == H_REQUEST;
 }
@@ -1775,6 +1780,7 @@ void jail_begin(void)
     recorder_fault_meaning = jail_fault;
     fix(H_COMM, MPI_COMM_WORLD), fix(H_COMM, MPI_COMM_SELF);
     fix(H_GROUP, MPI_GROUP_EMPTY);
+    fix(H_MESSAGE, MPI_MESSAGE_NO_PROC);
     fix(H_OP, MPI_SUM), fix(H_OP, MPI_MAX), fix(H_OP, MPI_MIN), fix(H_OP, MPI_PROD);
     fix(H_OP, MPI_LAND), fix(H_OP, MPI_LOR), fix(H_OP, MPI_BAND), fix(H_OP, MPI_BOR);
     fix(H_OP, MPI_BXOR);

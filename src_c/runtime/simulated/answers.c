@@ -5,6 +5,9 @@
 #undef PMPI_Comm_get_errhandler
 #undef PMPI_Errhandler_free
 #undef PMPI_Error_class
+#undef PMPI_Irecv
+#undef PMPI_Isend
+#undef PMPI_Issend
 #undef PMPI_Sendrecv
 #undef PMPI_Sendrecv_replace
 #undef PMPI_Testall
@@ -259,10 +262,74 @@ int MPI_Unpack(const void *packed, int bytes, int *position, void *buffer, int c
     return PMPI_Unpack(packed, bytes, position, buffer, count, datatype, comm);
 }
 
-/* SMPI crashes if there is nothing to wait for, and does not reset the handle of a request with
- * MPI_PROC_NULL, although it has freed it. */
+/* Handles of requests with MPI_PROC_NULL, complete from the beginning. SMPI's MPI_Waitany frees
+ * those that it does not return. A handle stays here until another request gets its address. */
+static struct {
+    MPI_Request *all;
+    int count, room;
+} of_nobody;
+
+/* The place of `request` there; `of_nobody.count` if it has none. */
+static int place_of(MPI_Request request)
+{
+    int at = 0;
+    while (at < of_nobody.count && of_nobody.all[at] != request)
+        at++;
+    return at;
+}
+
+/* Note a request that MPI has made, unless the call has failed with `err`. */
+static int begun(int err, int peer, const MPI_Request *made)
+{
+    if (err != MPI_SUCCESS || *made == MPI_REQUEST_NULL)
+        return err;
+    const MPI_Request request = *made;
+    const int at = place_of(request);
+    if (peer != MPI_PROC_NULL && at < of_nobody.count)
+        of_nobody.all[at] = of_nobody.all[--of_nobody.count];
+    if (peer != MPI_PROC_NULL || at < of_nobody.count)
+        return err;
+    if (of_nobody.count == of_nobody.room) {
+        const int room = 2 * of_nobody.room + 4;
+        MPI_Request *const all = realloc(of_nobody.all, (size_t)room * sizeof *all);
+        if (all == NULL)
+            abort();
+        of_nobody.all = all, of_nobody.room = room;
+    }
+    of_nobody.all[of_nobody.count++] = request;
+    return err;
+}
+
+int simulated_isend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                    MPI_Comm comm, MPI_Request *request)
+{
+    const int err = PMPI_Isend(buffer, count, datatype, dest, tag, comm, request);
+    return begun(err, dest, request);
+}
+
+int simulated_issend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request)
+{
+    const int err = PMPI_Issend(buffer, count, datatype, dest, tag, comm, request);
+    return begun(err, dest, request);
+}
+
+int simulated_irecv(void *buffer, int count, MPI_Datatype datatype, int source, int tag,
+                    MPI_Comm comm, MPI_Request *request)
+{
+    const int err = PMPI_Irecv(buffer, count, datatype, source, tag, comm, request);
+    return begun(err, source, request);
+}
+
+/* SMPI crashes if there is nothing to wait for. */
 int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == MPI_REQUEST_NULL || place_of(requests[i]) == of_nobody.count)
+            continue;
+        *index = i;
+        return PMPI_Wait(&requests[i], status);
+    }
     for (int i = 0; i < count; i++) {
         if (requests[i] == MPI_REQUEST_NULL)
             continue;

@@ -108,8 +108,10 @@ int simulated_mrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message 
                     MPI_Status *status)
 {
     struct message *const one = *message;
-    if (one == MPI_MESSAGE_NO_PROC)
+    if (one == MPI_MESSAGE_NO_PROC) {
+        *message = MPI_MESSAGE_NULL;
         return PMPI_Recv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, status);
+    }
     int err;
     if (one->is_here) {
         err = deliver(one, buffer, count, datatype);
@@ -128,8 +130,10 @@ int simulated_imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message
                      MPI_Request *request)
 {
     struct message *const one = *message;
-    if (one == MPI_MESSAGE_NO_PROC)
+    if (one == MPI_MESSAGE_NO_PROC) {
+        *message = MPI_MESSAGE_NULL;
         return PMPI_Irecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, request);
+    }
     int err;
     if (one->is_here) {
         /* The request of a message to oneself: its status is not that of the message. */

@@ -91,6 +91,17 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
 #define PMPI_Waitany simulated_waitany
 #define PMPI_Testany simulated_testany
 
+/* Requests with MPI_PROC_NULL, which PMPI_Waitany must not see. */
+int simulated_isend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                    MPI_Comm comm, MPI_Request *request);
+int simulated_issend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request);
+int simulated_irecv(void *buffer, int count, MPI_Datatype datatype, int source, int tag,
+                    MPI_Comm comm, MPI_Request *request);
+#define PMPI_Isend  simulated_isend
+#define PMPI_Issend simulated_issend
+#define PMPI_Irecv  simulated_irecv
+
 /* After a call that polls: the longer a rank has polled in vain, the more simulated time it takes. */
 void simulated_polled(int success);
 int simulated_testsome(int count, MPI_Request requests[], int *done, int indices[],
@@ -116,6 +127,10 @@ int simulated_imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message
 #define PMPI_Improbe simulated_improbe
 #define PMPI_Mrecv   simulated_mrecv
 #define PMPI_Imrecv  simulated_imrecv
+
+/* SMPI takes it for MPI_MESSAGE_NULL. No message has this address. */
+#undef MPI_MESSAGE_NO_PROC
+#define MPI_MESSAGE_NO_PROC ((MPI_Message) - 1)
 
 /* Buffered sends, which SMPI does not have; each needs as much room as in Open MPI. A send that
  * requires that the receive is posted may start like any other. */

@@ -30,17 +30,18 @@ typedef struct {
 #define MPI_VERSION         3
 #define MPI_SUBVERSION      1
 
-#define MPI_COMM_NULL     ((MPI_Comm)0)
-#define MPI_COMM_WORLD    ((MPI_Comm)1)
-#define MPI_COMM_SELF     ((MPI_Comm)2)
-#define MPI_DATATYPE_NULL ((MPI_Datatype)0)
-#define MPI_FILE_NULL     ((MPI_File)0)
-#define MPI_GROUP_NULL    ((MPI_Group)0)
-#define MPI_GROUP_EMPTY   ((MPI_Group)1)
-#define MPI_INFO_NULL     ((MPI_Info)0)
-#define MPI_MESSAGE_NULL  ((MPI_Message)0)
-#define MPI_OP_NULL       ((MPI_Op)0)
-#define MPI_REQUEST_NULL  ((MPI_Request)0)
+#define MPI_COMM_NULL       ((MPI_Comm)0)
+#define MPI_COMM_WORLD      ((MPI_Comm)1)
+#define MPI_COMM_SELF       ((MPI_Comm)2)
+#define MPI_DATATYPE_NULL   ((MPI_Datatype)0)
+#define MPI_FILE_NULL       ((MPI_File)0)
+#define MPI_GROUP_NULL      ((MPI_Group)0)
+#define MPI_GROUP_EMPTY     ((MPI_Group)1)
+#define MPI_INFO_NULL       ((MPI_Info)0)
+#define MPI_MESSAGE_NULL    ((MPI_Message)0)
+#define MPI_MESSAGE_NO_PROC ((MPI_Message)1)
+#define MPI_OP_NULL         ((MPI_Op)0)
+#define MPI_REQUEST_NULL    ((MPI_Request)0)
 
 /* In the order in which shim.c begins its tables (jail_begin). */
 #define MPI_SUM  ((MPI_Op)1)
