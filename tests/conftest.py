@@ -201,6 +201,10 @@ def _children():
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
+# Settings of a rank without mpirun, which would leave the segment of btl/sm in shared memory.
+WITHOUT_MPIRUN = {"OMPI_MCA_btl": "self"}
+
+
 def _in_shared_memory():
     """The names in /dev/shm, without Open MPI's own: it leaves a segment of each rank that another
     test has run without mpirun. The runs of the kit have directories of their own there."""

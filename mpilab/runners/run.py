@@ -367,11 +367,10 @@ def run_in_turn(
                 break
             if not left:
                 break
-            first = left[0]
             run = start({number: cases[number] for number in left})
             with closing(run.results(**limits)) as found:
                 for number, result in found:
-                    if number != first and _may_be_of_the_last(result):
+                    if number != left[0] and _may_be_due_to_another(result):
                         break  # the next run begins with it
                     results[number] = result = revised(result)
                     if result.outcome != DONE:
@@ -388,10 +387,9 @@ def run_in_turn(
     return [results[number] for number in range(len(cases))]
 
 
-def _may_be_of_the_last(result: Result) -> bool:
-    """True if a case may have failed through one that its process finished before, which has
-    overwritten memory of MPI or of the harness: no rank has begun it, or none tells whether it
-    has."""
+def _may_be_due_to_another(result: Result) -> bool:
+    """True if a case may have failed because an earlier case of its process overwrote memory of
+    MPI or of the harness: no rank has begun it, or it is unknown whether one has."""
     if result.outcome == ERROR:
         return never_began(result.states)
     return result.outcome == CRASH and not result.case.record

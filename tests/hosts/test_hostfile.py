@@ -10,6 +10,7 @@ from mpilab.errors import InputError
 from mpilab.hosts.hostfile import FOLDER, Host, host_changes, parse, placement, read
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
+from tests.conftest import WITHOUT_MPIRUN
 from tests.right_answers import answers_of
 
 
@@ -169,8 +170,7 @@ def place_in_c(**environment):
         for name, value in os.environ.items()
         if name not in ("SLURM_TOPOLOGY_ADDR", "MPILAB_GROUPS")
     }
-    # A rank without mpirun would leave the segment of btl/sm in shared memory.
-    usual = {**openmpi.ROOT, "OMPI_MCA_btl": "self", **openmpi.QUIET}
+    usual = {**openmpi.ROOT, **WITHOUT_MPIRUN, **openmpi.QUIET}
     said = subprocess.run(
         [sys.executable, "-c", ASK, str(need(KERNELS))],
         capture_output=True,

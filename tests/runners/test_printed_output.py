@@ -12,6 +12,7 @@ from mpilab.cluster.engines import Cluster
 from mpilab.kernels import build, openmpi
 from mpilab.runners.engines import run_cases
 from mpilab.runners.result import CRASH, DEADLOCK, DONE
+from tests.conftest import WITHOUT_MPIRUN
 
 PREAMBLE = (
     '#include "mpilab.h"\n#include <assert.h>\n#include <signal.h>\n#include <stdio.h>\n'
@@ -137,8 +138,7 @@ def program(library, tmp_path):
         said = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(build.HARNESS), str(library), str(tmp_path)],
             input=f"{case.line(0)}\n{case.line(1)}\n",
-            # A rank without mpirun leaves the segment of btl/sm in shared memory.
-            env=openmpi.environment(1, OMPI_MCA_btl="self"),
+            env=openmpi.environment(1, **WITHOUT_MPIRUN),
             text=True,
             timeout=300,
             **more,

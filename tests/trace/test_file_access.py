@@ -20,6 +20,7 @@ from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import CRASH, DONE, Result
 from mpilab.trace.file_access import CALL, HEADER, MAGIC, load
 from mpilab.trace.recording import NONE
+from tests.conftest import WITHOUT_MPIRUN
 
 # Reads of other files in a call (pipes and sockets of MPI's own threads); usually none.
 OTHERS = 16
@@ -307,8 +308,7 @@ def test_requests_that_cannot_be_seen_are_unknown_and_not_none(tmp_path):
         f"worker.run_case({case.line(7)!r}, {str(need(KERNELS))!r}, 'read_strided', "
         f"{str(tmp_path)!r}, {str(need(HARNESS))!r}, 1)"
     )
-    # A rank without mpirun leaves the segment of btl/sm in shared memory.
-    environment = openmpi.environment(1, OMPI_MCA_btl="self")
+    environment = openmpi.environment(1, **WITHOUT_MPIRUN)
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
     access = load(tmp_path, 7, case)
     assert not access.seen and access.calls[0, 0]["syscr"] >= 8

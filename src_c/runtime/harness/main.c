@@ -53,15 +53,13 @@ static void refuse(const char *directory, const char *line)
 {
     const char *const why = mpilab_harness_error();
     const char *const colon = line[0] != '\0' ? ": " : "";
-    fprintf(stderr, "mpilab-harness: %s%s%s\n", line, colon, why);
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/refused", directory) < (int)sizeof path) {
-        const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        if (file >= 0) {
-            dprintf(file, "mpilab-harness: %s%s%s\n", line, colon, why);
-            close(file);
-        }
-    }
+    snprintf(path, PATH_MAX, "%s/refused", directory);
+    const int files[] = {STDERR_FILENO,
+                         open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
+    for (int i = 0; i < 2; i++)
+        if (files[i] >= 0)
+            dprintf(files[i], "mpilab-harness: %s%s%s\n", line, colon, why);
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 

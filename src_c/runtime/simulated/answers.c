@@ -278,17 +278,17 @@ static int place_of(MPI_Request request)
     return at;
 }
 
-/* Note a request that MPI has made, unless the call has failed with `err`. */
-static int begun(int err, int peer, const MPI_Request *made)
+int simulated_begun(int err, int peer, const MPI_Request *made)
 {
     if (err != MPI_SUCCESS || *made == MPI_REQUEST_NULL)
         return err;
-    const MPI_Request request = *made;
-    const int at = place_of(request);
-    if (peer != MPI_PROC_NULL && at < of_nobody.count)
-        of_nobody.all[at] = of_nobody.all[--of_nobody.count];
-    if (peer != MPI_PROC_NULL || at < of_nobody.count)
+    const int at = place_of(*made), is_there = at < of_nobody.count;
+    if (is_there == (peer == MPI_PROC_NULL))
         return err;
+    if (is_there) {
+        of_nobody.all[at] = of_nobody.all[--of_nobody.count];
+        return err;
+    }
     if (of_nobody.count == of_nobody.room) {
         const int room = 2 * of_nobody.room + 4;
         MPI_Request *const all = realloc(of_nobody.all, (size_t)room * sizeof *all);
@@ -296,51 +296,39 @@ static int begun(int err, int peer, const MPI_Request *made)
             abort();
         of_nobody.all = all, of_nobody.room = room;
     }
-    of_nobody.all[of_nobody.count++] = request;
+    of_nobody.all[of_nobody.count++] = *made;
     return err;
 }
 
-int simulated_isend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
-                    MPI_Comm comm, MPI_Request *request)
-{
-    const int err = PMPI_Isend(buffer, count, datatype, dest, tag, comm, request);
-    return begun(err, dest, request);
-}
+#define NOTED(name, called, buffer_type)                                                          \
+    int simulated_##name(buffer_type buffer, int count, MPI_Datatype datatype, int peer, int tag, \
+                         MPI_Comm comm, MPI_Request *request)                                     \
+    {                                                                                             \
+        const int err = PMPI_##called(buffer, count, datatype, peer, tag, comm, request);         \
+        return simulated_begun(err, peer, request);                                                         \
+    }
 
-int simulated_issend(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,
-                     MPI_Comm comm, MPI_Request *request)
-{
-    const int err = PMPI_Issend(buffer, count, datatype, dest, tag, comm, request);
-    return begun(err, dest, request);
-}
-
-int simulated_irecv(void *buffer, int count, MPI_Datatype datatype, int source, int tag,
-                    MPI_Comm comm, MPI_Request *request)
-{
-    const int err = PMPI_Irecv(buffer, count, datatype, source, tag, comm, request);
-    return begun(err, source, request);
-}
+NOTED(isend, Isend, const void *)
+NOTED(issend, Issend, const void *)
+NOTED(irecv, Irecv, void *)
 
 /* SMPI crashes if there is nothing to wait for. */
 int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
-    for (int i = 0; i < count; i++) {
-        if (requests[i] == MPI_REQUEST_NULL || place_of(requests[i]) == of_nobody.count)
-            continue;
-        *index = i;
-        return PMPI_Wait(&requests[i], status);
-    }
+    int left = 0;
     for (int i = 0; i < count; i++) {
         if (requests[i] == MPI_REQUEST_NULL)
             continue;
-        const int err = PMPI_Waitany(count, requests, index, status);
-        if (err == MPI_SUCCESS && *index != MPI_UNDEFINED &&
-            !simulated_is_persistent(requests[*index]))
-            requests[*index] = MPI_REQUEST_NULL;
-        return err;
+        left++;
+        if (place_of(requests[i]) < of_nobody.count) {
+            *index = i;
+            return PMPI_Wait(&requests[i], status);
+        }
     }
+    if (left > 0)
+        return PMPI_Waitany(count, requests, index, status);
     *index = MPI_UNDEFINED;
-    return PMPI_Recv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, status);
+    return simulated_hear_nobody(status);
 }
 
 /* SMPI goes from the end of the last block of a struct to the next element, and ignores where that

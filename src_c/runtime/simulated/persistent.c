@@ -20,6 +20,7 @@ static int remember(int peer, const MPI_Request *request, int err)
 {
     if (err != MPI_SUCCESS)
         return err;
+    simulated_begun(err, MPI_ANY_SOURCE, request); /* not complete, even if the peer is nobody */
     struct persistent *const one = malloc(sizeof *one);
     if (one == NULL)
         return MPI_ERR_NO_MEM;
@@ -43,7 +44,7 @@ static int is_lonely(MPI_Request request)
     return one != NULL && one->is_lonely;
 }
 
-static int hear_nobody(MPI_Status *status)
+int simulated_hear_nobody(MPI_Status *status)
 {
     return PMPI_Recv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, status);
 }
@@ -68,7 +69,7 @@ int simulated_start(MPI_Request *request)
 /* SMPI would reset the handle of a request that was not started. */
 int simulated_wait(MPI_Request *request, MPI_Status *status)
 {
-    return is_lonely(*request) ? hear_nobody(status) : PMPI_Wait(request, status);
+    return is_lonely(*request) ? simulated_hear_nobody(status) : PMPI_Wait(request, status);
 }
 
 int simulated_test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -79,12 +80,7 @@ int simulated_test(MPI_Request *request, int *flag, MPI_Status *status)
         return err;
     }
     *flag = 1;
-    return hear_nobody(status);
-}
-
-int simulated_is_persistent(MPI_Request request)
-{
-    return *find(request) != NULL;
+    return simulated_hear_nobody(status);
 }
 
 int simulated_startall(int count, MPI_Request requests[])

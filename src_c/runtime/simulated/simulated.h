@@ -21,6 +21,7 @@ MPILAB_DECLARE(Get_elements_x, const MPI_Status *, MPI_Datatype, MPI_Count *);
 #undef MPILAB_DECLARE
 
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -130,7 +131,7 @@ int simulated_imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message
 
 /* SMPI takes it for MPI_MESSAGE_NULL. No message has this address. */
 #undef MPI_MESSAGE_NO_PROC
-#define MPI_MESSAGE_NO_PROC ((MPI_Message) - 1)
+#define MPI_MESSAGE_NO_PROC ((MPI_Message)UINTPTR_MAX)
 
 /* Buffered sends, which SMPI does not have; each needs as much room as in Open MPI. A send that
  * requires that the receive is posted may start like any other. */
@@ -151,7 +152,11 @@ int simulated_ssend_init(const void *buffer, int count, MPI_Datatype datatype, i
                          MPI_Comm comm, MPI_Request *request);
 int simulated_recv_init(void *buffer, int count, MPI_Datatype datatype, int peer, int tag,
                         MPI_Comm comm, MPI_Request *request);
-int simulated_is_persistent(MPI_Request request);
+/* Note whether the request that a call has made with `peer` is complete from the beginning, as one
+ * with MPI_PROC_NULL is; returns the call's `err`, and notes nothing unless it is MPI_SUCCESS. */
+int simulated_begun(int err, int peer, const MPI_Request *made);
+/* Receive from MPI_PROC_NULL. */
+int simulated_hear_nobody(MPI_Status *status);
 int simulated_start(MPI_Request *request);
 int simulated_startall(int count, MPI_Request requests[]);
 int simulated_request_free(MPI_Request *request);
