@@ -36,8 +36,8 @@ def verdict(student, text, any_size="pass", second="The table has no errors bars
     return SubmissionVerdict(student, LAB, exercises, "", "none")
 
 
-def unreadable(student):
-    """A submission that could not be read."""
+def unreadable(student, why="not valid JSON"):
+    """A submission that could not be read, or, for NOT_HANDED_IN, none."""
     parts = tuple(
         ExerciseVerdict(
             each.exercise,
@@ -51,7 +51,7 @@ def unreadable(student):
         )
         for each in verdict(student, "").exercises
     )
-    return SubmissionVerdict(student, LAB, parts, "not valid JSON", "none")
+    return SubmissionVerdict(student, LAB, parts, why, "none")
 
 
 def hand_in(out, given):

@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from mpilab.cli.common import (
     Commands,
@@ -93,9 +94,10 @@ examples:
 COLLECT_DESCRIPTION = """\
 Collect a class's submissions from a platform's download, a folder or a zip, into
 DEST/STUDENT/LAB.ipynb, and write DEST/submissions.csv: student, time, lateness, the platform's
-number, and the original file. If a student handed in several files, the newest counts; links are
-not followed; files that are not recognized are listed, and the exit status is then 1. Run it again
-after each download.
+number, and the original file. With --roster, the platform's list of the class, the table has the
+times of submission, and lists who handed in nothing. If a student handed in several files, the last
+one counts; links are not followed; files that are not recognized are listed, and the exit status is
+then 1. Run it again after each download.
 """
 
 
@@ -244,6 +246,7 @@ def _table(options: argparse.Namespace, marks: Any) -> Any:
     if options.to == "csv":
         return mpilab.course.export.plain_csv(marks, options.partial)
     if options.to == "moodle" and not options.template:
+        _refuse_names(options, marks)
         return mpilab.course.export.moodle(
             marks,
             column=options.column,
@@ -268,6 +271,17 @@ def _table(options: argparse.Namespace, marks: Any) -> Any:
     return mpilab.course.export.canvas(marks, options.template, options.column, **how)
 
 
+def _refuse_names(options: argparse.Namespace, marks: Any) -> None:
+    """InputError if the students of a Moodle class would be identified by their full names."""
+    entries = (_roster(options, marks.lab) or {}).values()
+    if not options.roster and any(each.get("platform") == "moodle" for each in entries):
+        raise InputError(
+            "--to moodle: Moodle finds no student by the full name, which is all that its download "
+            "has. Give the assignment's grading worksheet as --template FILE.csv, or a CSV with "
+            f"the columns student and {options.id_column} as --roster"
+        )
+
+
 def _add_visibility(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--visibility",
@@ -283,7 +297,7 @@ def _roster(options: argparse.Namespace, lab: str) -> Any:
     table = options.roster or options.folder / mpilab.grading.submission.TABLE
     if not options.roster and not table.is_file():
         return None
-    return mpilab.course.export.read_roster(table, lab)
+    return mpilab.grading.submission.read_roster(table, lab)
 
 
 # `mpilab feedback`: return feedback to students through their platform.
@@ -480,7 +494,30 @@ def _add_collect(commands: Commands) -> None:
     parser.add_argument(
         "--with-ids", action="store_true", help="append the platform's number to each name"
     )
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE",
+        help="the class, with the times of submission: Moodle's grading worksheet, Canvas's "
+        "submissions as JSON, GitHub Classroom's CSV, or a CSV with the columns student and time",
+    )
+    parser.add_argument(
+        "--zone",
+        type=_zone,
+        metavar="NAME",
+        help="the time zone of times in FILE that name none, e.g. Europe/Berlin (default: that of "
+        "this machine)",
+    )
     parser.set_defaults(call=_collect)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is not a time zone; write e.g. Europe/Berlin or UTC"
+        ) from None
 
 
 def _collect(options: argparse.Namespace) -> int:
@@ -493,15 +530,22 @@ def _collect(options: argparse.Namespace) -> int:
         layout=options.layout,
         prefix=options.prefix,
         with_ids=options.with_ids,
+        roster=options.roster,
+        zone=options.zone,
     )
     print(
         f"{len(done.students)} submissions of {options.lab} from {done.layout}, "
         f"{len(done.changed)} of them new or changed: {options.dest}"
     )
     print(f"times: {options.dest / collected.TABLE}")
-    unknown = sum(piece.time is None for piece in done.students.values())
-    if unknown:
-        print(f"{unknown} without a time: the download does not contain it", file=sys.stderr)
+    if done.absent:
+        print(f"{len(done.absent)} handed in nothing: {', '.join(map(plain, done.absent))}")
+    if done.timeless:
+        print(
+            f"{len(done.timeless)} without a time, which the download does not contain: name the "
+            "platform's list with --roster (docs/reporting.md), or fill in the column 'time'",
+            file=sys.stderr,
+        )
     for note in done.notes:
         print(plain(note), file=sys.stderr)
     for line in done.left:

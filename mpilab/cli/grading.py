@@ -22,6 +22,7 @@ from mpilab.cli.common import (
 )
 from mpilab.errors import InputError
 from mpilab.util.files import atomic_write
+from mpilab.util.text import plain
 from mpilab.util.units import positive
 
 MARKS_DESCRIPTION = """\
@@ -117,8 +118,19 @@ def _add_grade(commands: Commands) -> None:
         help="also write points and reasons to FILE.md (Markdown) or FILE.xml (JUnit), for the "
         "summary of a CI job",
     )
+    _add_roster(parser)
     add_no_progress(parser)
     parser.set_defaults(call=_grade)
+
+
+def _add_roster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE.csv",
+        help="the class: a CSV with a column 'student'; whoever has no notebook is listed as "
+        "not handed in (default: the submissions.csv of 'mpilab collect', if it is there)",
+    )
 
 
 def _share(text: str) -> tuple[int, int]:
@@ -150,6 +162,7 @@ def _grade(options: argparse.Namespace) -> None:
         progress=not options.no_progress,
         share=options.share,
         student=options.student,
+        roster=options.roster,
     )
     for file in options.summary:
         title = report.assignment.rubric.title
@@ -238,6 +251,7 @@ def _add_merge(commands: Commands) -> None:
         metavar="DIR",
         help="the submissions of the whole class, as for 'mpilab grade'",
     )
+    _add_roster(parser)
     add_lab(parser, "the gradebooks' lab")
     parser.set_defaults(call=_merge)
 
@@ -245,7 +259,11 @@ def _add_merge(commands: Commands) -> None:
 def _merge(options: argparse.Namespace) -> int:
     """Merge, print the table and the missing students; 1 if there are any."""
     done = mpilab.grading.regrade.merge(
-        options.out, options.folders, submissions=options.submissions, lab=options.lab
+        options.out,
+        options.folders,
+        submissions=options.submissions,
+        lab=options.lab,
+        roster=options.roster,
     )
     print(done.table)
     print(
@@ -297,6 +315,11 @@ def _add_marks(commands: Commands) -> None:
     override.add_argument("--reason", required=True, help="the reason, which the student sees")
     confirm = _verb(verbs, "confirm", _confirm, "apply a stale override to the changed answer")
     _on(confirm)
+
+    absent = _verb(verbs, "absent", _absent, "list the students who handed in nothing")
+    what = absent.add_mutually_exclusive_group()
+    what.add_argument("--zero", action="store_true", help="give each of them 0 points")
+    what.add_argument("--remove", action="store_true", help="withdraw these 0 points")
 
     late = _verb(verbs, "late", _late, "deduct points for late submissions")
     late.add_argument("--due", metavar="TIME", help="deadline, e.g. 2026-11-20T23:59 (local time)")
@@ -465,6 +488,31 @@ def _decide(options: argparse.Namespace, make: Callable[[Any, Mapping[tuple, Any
     _tell([*one.notes, *notes])
 
 
+def _absent(options: argparse.Namespace) -> None:
+    decisions = mpilab.grading.decisions
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
+        found = [each for each in mpilab.grading.gradebook.effective(book, lab) if each.is_absent]
+        if options.zero or options.remove:
+            points = None if options.remove else 0.0
+            book.decide(
+                decisions.override(
+                    mpilab.grading.gradebook.run_of(book, lab, each.student),
+                    points,
+                    mpilab.judging.verdict.NOT_HANDED_IN,
+                )
+                for each in found
+                if (each.decision is None) == options.zero
+            )
+        verdicts, notes = marks.refresh(book, lab, options.folder)
+    for each in verdicts:
+        if each.is_absent:
+            total = marks.points(each.total)
+            print(f"{plain(each.student)}: {f'{total} points' if total else 'no mark'}")
+    print(f"{len(found)} of {len(verdicts)} students handed in nothing")
+    _tell(notes)
+
+
 def _late(options: argparse.Namespace) -> None:
     manual = mpilab.course.manual
     marks, lab = mpilab.grading.marks, _lab(options)
@@ -476,10 +524,12 @@ def _late(options: argparse.Namespace) -> None:
         book.decide(decisions)
         verdicts, notes = marks.refresh(book, lab, options.folder)
     late = [each for each in verdicts if each.late and each.late.details["days"]]
-    unknown = [each.student for each in verdicts if each.late is None]
+    unknown = [each.student for each in verdicts if each.late is None and not each.is_absent]
     for each in late:
         print(f"{each.student}: {each.late.reason}")
     print(f"{len(late)} of {len(verdicts)} late; {len(decisions)} new decisions")
+    if options.times:
+        notes = [*notes, *manual.contradictions(verdicts, options.times, lab)]
     if unknown and not options.remove:
         notes = [*notes, f"no submission time is known for: {', '.join(unknown)}"]
     _tell(notes)
@@ -508,9 +558,19 @@ def _times_and_rule(options: argparse.Namespace, lab: str) -> tuple[Any, Any]:
         manual.length(options.grace, "--grace"),
         extensions,
     )
-    if options.times:
-        return manual.times_of_csv(options.times, lab), rule
-    return manual.times_of_files(options.submissions, lab), rule
+    if options.submissions:
+        table = options.submissions / mpilab.grading.submission.TABLE
+        if not table.is_file():
+            return manual.times_of_files(options.submissions, lab), rule
+        # The times of collected files are those of the collection, if it knew no others.
+        options.times = table
+    times = manual.times_of_csv(options.times, lab)
+    if not times:
+        raise InputError(
+            f"{options.times}: no submission of {lab} has a time; collect with --roster, the "
+            "platform's list with the times, or fill in the column 'time'"
+        )
+    return times, rule
 
 
 def _tell_waiting(verdicts: Sequence[Any]) -> None:

@@ -1,9 +1,11 @@
 """Collect the submissions in a platform's download into the folders that `mpilab grade` reads.
 
 collect() writes STUDENT/LAB.ipynb for each student, and submissions.csv with students and times.
+Who is in the class, and when each student handed in, is in the platform's own list (`enrolled`).
 """
 
 import io
+import json
 import os
 import re
 import stat
@@ -12,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
@@ -27,7 +29,7 @@ from mpilab.grading.submission import (
     open_archive,
     student_name,
 )
-from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows
+from mpilab.util.files import atomic_write, bare_cell, csv_text, read_csv, read_rows
 
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
@@ -39,6 +41,15 @@ MOODLE_NAME = re.compile(
 )
 CANVAS_NAME = re.compile(
     r"(?P<start>(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_)(?P<file>.+)"
+)
+# In an anonymous assignment, and what a student typed instead of sending a file (lib/
+# content_zipper.rb).
+CANVAS_ANONYMOUS = re.compile(
+    r"(?P<start>(?:(?P<late>LATE)_)?(?P<name>anon_(?P<id>\w+?))_(?P<submission>\d+)_)(?P<file>.+)"
+)
+_CANVAS_TEXT = re.compile(
+    r"(?:(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)|(?:LATE_)?(?P<anonymous>anon_\w+?))"
+    r"_(?:text|link)\.html"
 )
 _AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
 
@@ -58,12 +69,10 @@ class Found:
     """A file of the download.
 
     parts   its path below the source
-    time    when it was last changed, an aware datetime; None if unknown
     read    a function that returns its bytes; raises Ungradable if it is too large or damaged
     """
 
     parts: tuple[str, ...]
-    time: datetime | None
     read: Callable[[], bytes]
 
     @property
@@ -120,7 +129,7 @@ def notebooks_within(found: Found) -> list[Found]:
         inner = _archive(archive, found.path)
     # Read when it is needed, so that a class's notebooks are not in memory together.
     return [
-        Found((*found.parts, *each.parts), found.time, partial(_read_within, found, number))
+        Found((*found.parts, *each.parts), partial(_read_within, found, number))
         for number, each in enumerate(inner.files)
         if each.name.endswith(".ipynb")
     ]
@@ -149,8 +158,7 @@ def _folder(source: Path) -> Files:
             path, parts = Path(where, leaf), (*here, leaf)
             status = path.lstat()
             if stat.S_ISREG(status.st_mode):
-                time = datetime.fromtimestamp(int(status.st_mtime)).astimezone()
-                files.append(Found(parts, time, partial(_read, path)))
+                files.append(Found(parts, partial(_read, path)))
             elif not _hidden(leaf):
                 kind = "a link, not followed" if stat.S_ISLNK(status.st_mode) else "not a file"
                 refused.append(f"{'/'.join(parts)}: {kind}")
@@ -165,7 +173,7 @@ def _archive(archive: zipfile.ZipFile, name: str | Path) -> Files:
         folders.update(parts[:end] for end in range(1, len(parts)))
         if parts and not member.is_dir():
             read = partial(member_of, archive, [member], PurePosixPath(str(name)).name)
-            files.append(Found(parts, _zip_time(member), read))
+            files.append(Found(parts, read))
     return Files(PurePosixPath(str(name)).stem, _visible(files), [], folders)
 
 
@@ -187,20 +195,10 @@ def _read(path: Path) -> bytes:
         return limited(file, path.name)
 
 
-def _zip_time(member: zipfile.ZipInfo) -> datetime | None:
-    """The time of a zip member, stored in the local time of the machine that created the zip.
-
-    None for 1980-01-01, the earliest date that a zip can store.
-    """
-    if member.date_time[:3] == (1980, 1, 1):
-        return None
-    try:
-        return datetime(*member.date_time).astimezone()
-    except ValueError:
-        return None
-
-
 # Layouts of the platforms' downloads, which show which student submitted a file.
+#
+# The time of a file in a download says nothing: Moodle (4.1 and later) and Canvas give it the time
+# of the download, and a clone has that of the clone.
 #
 # Moodle      Anna Schmidt_12345_assignsubmission_file/lab.ipynb; before 4.1, the folder's name ends
 #             in '_'; without folders, the file's name follows that '_' (mod/assign/locallib.php,
@@ -220,6 +218,7 @@ class Piece:
     time          when it was submitted, an aware datetime; None if the download does not say
     late          True or False according to the platform; None if it does not say
     attempt       how many times the file had been submitted before
+    is_text       a text that was typed into the platform, instead of a file
     """
 
     student: str
@@ -229,6 +228,7 @@ class Piece:
     time: datetime | None
     late: bool | None = None
     attempt: int = 0
+    is_text: bool = False
 
 
 # The pieces, and the files that are no student's notebook.
@@ -267,10 +267,7 @@ def nbgrader(files: Files, lab: str, prefix: str = "") -> Sorted:
 
 
 def github(files: Files, lab: str, prefix: str = "") -> Sorted:
-    """(pieces, other files) of a GitHub Classroom's repositories, whose names begin with `prefix`.
-
-    No time is known: files carry the time of the clone.
-    """
+    """(pieces, other files) of a GitHub Classroom's repositories, called `prefix` and user."""
     tops, around = _folders(files, 0), files.name
     within: tuple[str, ...] = ()
     if len(tops) == 1 and tops[0].endswith("-submissions"):
@@ -315,7 +312,7 @@ def layout_of(files: Files, lab: str) -> str:
     names = [part for found in files.files for part in found.parts]
     if any(MOODLE_NAME.fullmatch(name) for name in names):
         return MOODLE
-    if any(CANVAS_NAME.fullmatch(found.name) for found in files.files):
+    if any(_canvas(found) for found in files.files):
         return CANVAS
     submitted = any("submitted" in found.parts[:-1] for found in files.files)
     if submitted or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
@@ -345,55 +342,189 @@ def _moodle(found: Found) -> Piece | None:
         if match := MOODLE_NAME.fullmatch(part):
             below = "/".join(found.parts[depth + 1 :])
             file = below or match["file"]
-            if not file or match["kind"] != "file":
+            if not file:
                 return None
-            return Piece(match["name"], match["id"], file, found, found.time)
+            is_text = match["kind"] == "onlinetext"
+            return Piece(match["name"], match["id"], file, found, None, is_text=is_text)
     return None
 
 
-def _text_of(found: Found) -> str:
-    """The name of the student who typed this text into Moodle; '' if it is no such text."""
-    matches = filter(None, map(MOODLE_NAME.fullmatch, found.parts))
-    return next((match["name"] for match in matches if match["kind"] == "onlinetext"), "")
-
-
 def _canvas(found: Found) -> Piece | None:
-    match = CANVAS_NAME.fullmatch(found.name)
+    if text := _CANVAS_TEXT.fullmatch(found.name):
+        name = text["name"] or text["anonymous"]
+        number = text["id"] or name.removeprefix("anon_")
+        return Piece(name, number, found.name, found, None, "LATE_" in found.name, is_text=True)
+    match = CANVAS_ANONYMOUS.fullmatch(found.name) or CANVAS_NAME.fullmatch(found.name)
     if match is None:
         return None
     again = _AGAIN.search(match["file"])
+    attempt = int(again[1]) if again else 0
     return Piece(
-        match["name"],
-        match["id"],
-        match["file"],
-        found,
-        found.time,
-        bool(match["late"]),
-        int(again[1]) if again else 0,
+        match["name"], match["id"], match["file"], found, None, bool(match["late"]), attempt
     )
 
 
 def _stamp(found: Found | None) -> datetime | None:
-    """The time in nbgrader's timestamp.txt; None if there is none or it cannot be parsed.
-
-    Example: '2026-11-20 22:10:05.123456 UTC'; instead of UTC, another zone's name or its offset.
-    """
-    if found is None:
-        return None
+    """The time in nbgrader's timestamp.txt; None if there is none or it cannot be parsed."""
     try:
-        day, clock, *zone = found.read().decode("utf-8").split()
-        time = datetime.fromisoformat(f"{day} {clock}")
-        if time.tzinfo is None:
-            name = zone[0] if zone else "UTC"
-            numeric = re.fullmatch(r"[+-]\d{4}", name)
-            time = (
-                datetime.fromisoformat(f"{time.isoformat()}{name}")
-                if numeric
-                else time.replace(tzinfo=UTC if name == "UTC" else ZoneInfo(name))
-            )
-        return time
+        return moment(found.read().decode("utf-8"), UTC) if found else None
     except (ValueError, KeyError, OSError, Ungradable):
         return None
+
+
+def moment(text: str, zone: tzinfo) -> datetime:
+    """The time in a text such as '2026-11-20 22:10:05.123456 UTC', with a date as in ISO 8601.
+
+    Instead of UTC, it may have another zone's name or its offset; without one, it is in `zone`.
+    Raises ValueError or KeyError for anything else.
+    """
+    day, *rest = re.sub(r"(?<=\d)T(?=\d)", " ", text).split()
+    clock, *names = rest or ["00:00"]
+    time = datetime.fromisoformat(f"{day} {clock}")
+    if time.tzinfo is not None:
+        return time
+    if names and re.fullmatch(r"[+-]\d{4}", names[0]):
+        return datetime.fromisoformat(f"{time.isoformat()}{names[0]}")
+    if names:
+        zone = UTC if names[0] == "UTC" else ZoneInfo(names[0])
+    return time.replace(tzinfo=zone)
+
+
+# The platforms' lists of a class: who is in it, and when each student handed in.
+#
+# Moodle      the assignment's grading worksheet in English: Identifier ('Participant 12345'), Full
+#             name, Status, Last modified (submission)
+# Canvas      its submissions as JSON, with include[]=user (doc/api/submissions.md)
+# GitHub      Classroom's CSV: github_username, submission_timestamp
+# others      a CSV with the columns student and, if it is known, time and id
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """A student of the class.
+
+    student, id   as in Piece
+    time          when the submission was handed in, an aware datetime; None if unknown, or if there
+                  is none
+    late          True or False according to the platform; None if it does not say
+    """
+
+    student: str
+    id: str = ""
+    time: datetime | None = None
+    late: bool | None = None
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MOODLE_TIME = re.compile(
+    r"(?:\w+, )?(?:(?P<day>\d{1,2}) (?P<month>[A-Za-z]+)|(?P<month2>[A-Za-z]+) (?P<day2>\d{1,2}))"
+    r",? (?P<year>\d{4}),? (?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?: (?P<half>[AP])M)?",
+    re.IGNORECASE,
+)
+_NO_TIME = ("", "-", "–")
+
+
+def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
+    """The class in a platform's list, see above; times without a zone are in `zone`.
+
+    By default, that is this machine's. Raises InputError for another file, or a time that cannot be
+    read.
+    """
+    path, zone = Path(path), zone or datetime.now().astimezone().tzinfo or UTC
+    text = read_csv(path)
+    if text.lstrip().startswith("["):
+        return _enrolled_canvas(path, text)
+    header, *body = read_rows(path)
+    rows = [
+        {name.strip(): bare_cell(cell) for name, cell in zip(header, row, strict=False)}
+        for row in body
+    ]
+    for column, read in (
+        ("Identifier", _enrolled_moodle),
+        ("github_username", _enrolled_github),
+        ("student", _enrolled_plain),
+    ):
+        if column in (name.strip() for name in header):
+            return [read(path, row, zone) for row in rows]
+    raise InputError(
+        f"{path}: not a class list; it has the columns {', '.join(header)}. Give Moodle's grading "
+        "worksheet in English, Canvas's submissions as JSON, GitHub Classroom's CSV, or a CSV with "
+        "a column 'student'"
+    )
+
+
+def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+    number = row["Identifier"].split()[-1] if row["Identifier"].strip() else ""
+    if not number.isdigit():
+        raise InputError(
+            f"{path}: Identifier {row['Identifier']!r} has no number; download it again"
+        )
+    status = row.get("Status", "")
+    text = " ".join(row.get("Last modified (submission)", "").split())
+    name = row.get("Full name") or f"Participant {number}"
+    if text in _NO_TIME or status.startswith("No submission"):
+        return Enrolled(name, number)
+    match = _MOODLE_TIME.fullmatch(text)
+    month = ((match["month"] or match["month2"])[:3].lower() if match else "") or "-"
+    if match is None or month not in _MONTHS:
+        raise InputError(
+            f"{path}: the submission of {name} was last modified at {text!r}, which is not a time "
+            "as Moodle writes it in English; choose English, and download the worksheet again"
+        )
+    hour = int(match["hour"])
+    if match["half"]:
+        hour = hour % 12 + 12 * (match["half"].upper() == "P")
+    date = (int(match["year"]), _MONTHS.index(month) + 1, int(match["day"] or match["day2"]))
+    try:
+        time = datetime(*date, hour, int(match["minute"]), tzinfo=zone)
+    except ValueError:
+        raise InputError(f"{path}: {name}: there is no time {text!r}; correct it") from None
+    return Enrolled(name, number, time, bool(re.search(r"\blate\b", status)))
+
+
+def _enrolled_github(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+    name = row["github_username"]
+    return Enrolled(name, "", _time_in(path, name, row.get("submission_timestamp", ""), zone))
+
+
+def _enrolled_plain(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+    name = row["student"].strip()
+    return Enrolled(name, row.get("id", ""), _time_in(path, name, row.get("time", ""), zone))
+
+
+def _enrolled_canvas(path: Path, text: str) -> list[Enrolled]:
+    """The students in Canvas's submissions: one JSON list, or several, as its API sends pages."""
+    found, place, decoder = [], 0, json.JSONDecoder()
+    try:
+        while place < len(text.rstrip()):
+            page, place = decoder.raw_decode(text, len(text) - len(text[place:].lstrip()))
+            for each in page:
+                number = str(each.get("user_id") or each["anonymous_id"])
+                name = each["user"]["sortable_name"] if "user" in each else f"anon_{number}"
+                time = each["submitted_at"] and moment(each["submitted_at"], UTC)
+                late = bool(each.get("late")) if time else None
+                found.append(Enrolled(canvas_name(name), number, time or None, late))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not Canvas's submissions as JSON ({error!r}); fetch them again from its API "
+            "with include[]=user"
+        ) from None
+    return found
+
+
+def canvas_name(sortable: str) -> str:
+    """A name such as 'Schmidt, Anna' as in Canvas's file names: 'schmidtanna'."""
+    return re.sub(r"\W", "", sortable).lower()
+
+
+def _time_in(path: Path, student: str, text: str, zone: tzinfo) -> datetime | None:
+    try:
+        return None if text.strip() in _NO_TIME else moment(text, zone)
+    except (ValueError, KeyError):
+        raise InputError(
+            f"{path}: {student}: {text!r} is not a time; write e.g. 2026-11-20T23:59, or "
+            "2026-11-20T23:59+01:00"
+        ) from None
 
 
 # Writing STUDENT/LAB.ipynb and the table of submissions.
@@ -406,6 +537,8 @@ class Collected:
     layout    a key of LAYOUTS
     students  {student: the Piece that was collected}
     changed   students whose notebook is new or differs from the previous one
+    absent    students of the class who handed in nothing
+    timeless  students whose submission has no time
     notes     a line for each choice that the instructor may want to check
     left      a line for each file or student that was not collected
     """
@@ -413,6 +546,8 @@ class Collected:
     layout: str
     students: dict[str, Piece]
     changed: list[str]
+    absent: list[str]
+    timeless: list[str]
     notes: list[str]
     left: list[str]
 
@@ -425,11 +560,15 @@ def collect(
     layout: str = _AUTO,
     prefix: str = "",
     with_ids: bool = False,
+    roster: str | Path | None = None,
+    zone: tzinfo | None = None,
 ) -> Collected:
     """Write DEST/STUDENT/LAB.ipynb and DEST/submissions.csv from a download; Collected.
 
-    If a student submitted several files, the newest counts. `prefix` precedes the user in the names
-    of GitHub Classroom's repositories; `with_ids` appends the platform's number to each name.
+    If a student submitted several files, the last attempt counts. `prefix` precedes the user in the
+    names of GitHub Classroom's repositories; `with_ids` appends the platform's number to each name.
+    `roster` is the platform's list of the class, and `zone` that of its times (see `enrolled`): the
+    table then has its times, and rows of students who handed in nothing.
     Raises InputError, before writing anything, if two students would get the same name.
     """
     dest = Path(dest)
@@ -437,28 +576,28 @@ def collect(
         raise InputError(
             f"{dest}: is inside {source}, so it would be collected next time; name another folder"
         )
+    members = enrolled(roster, zone) if roster else []
     with opened(source) as files:
         layout = layout_of(files, lab) if layout == _AUTO else layout
         pieces, others = LAYOUTS[layout](files, lab, prefix)
-        left, notes = list(files.refused), []
-        senders = {piece.student for piece in pieces}
-        for found in others:
-            if (name := _text_of(found)) in senders:
-                notes.append(f"{name}: {found.path}: a text besides the file, not graded")
-            elif name:
-                left.append(f"{name}: a text typed into Moodle, but no file: {found.path}")
-            else:
-                left.append(f"{found.path}: belongs to no student")
-        groups = _by_student(pieces, with_ids, left)
+        notes: list[str] = []
+        left = [*files.refused, *(f"{found.path}: belongs to no student" for found in others)]
+        if roster:
+            pieces, members = _enroll(pieces, members, notes, Path(roster).name)
+        names = _names([*pieces, *members], with_ids, left)
+        groups: dict[str, list[Piece]] = defaultdict(list)
+        for piece in pieces:
+            if _person(piece) in names:
+                groups[names[_person(piece)]].append(piece)
         chosen: dict[str, Piece] = {}
         for student, own in groups.items():
             try:
-                newest = _newest(student, own, lab, notes, left)
+                last = _last(student, own, lab, layout, notes, left)
             except (InputError, Ungradable) as error:
                 left.append(f"{student}: {error}")
                 continue
-            if newest is not None:
-                chosen[student] = newest
+            if last is not None:
+                chosen[student] = last
         if not chosen:
             listed = "\n  ".join(["", *left[:10]])
             raise InputError(f"{source}: no submission of {lab} found as {layout}{listed}")
@@ -469,22 +608,60 @@ def collect(
             except (InputError, Ungradable, OSError) as error:
                 left.append(f"{student}: {error}")
                 del chosen[student]
-    changed = _write(dest, lab, layout, chosen, contents)
-    return Collected(layout, chosen, changed, notes, left)
+    table = _Table(dest, lab, layout)
+    table.check(contents)
+    sent = {student: own[0] for student, own in groups.items()} | chosen
+    changed = table.add(sent, contents, notes)
+    if roster:
+        table.list_absent({names[key]: key[1] for key in map(_person, members) if key in names})
+    table.write()
+    return Collected(layout, chosen, changed, table.absent, table.timeless, notes, left)
 
 
-def _by_student(pieces: Iterable[Piece], with_ids: bool, left: list[str]) -> dict[str, list[Piece]]:
-    """{student's name: pieces}; InputError if two students would get the same name."""
-    groups: dict[tuple[str, str], list[Piece]] = defaultdict(list)
+def _enroll(
+    pieces: Iterable[Piece], members: Iterable[Enrolled], notes: list[str], roster: str
+) -> tuple[list[Piece], list[Enrolled]]:
+    """(the pieces with what the class's list says of them, the students who sent nothing).
+
+    Students are found by the platform's number, else by name; for a group, Moodle puts its name and
+    '-' before that of the member.
+    """
+    members = list(members)
+    by_id = {one.id: one for one in members if one.id}
+    by_name = {one.student.casefold(): one for one in members}
+    found, seen, unknown = [], set(), {}
     for piece in pieces:
-        groups[piece.student, piece.id].append(piece)
-    named: dict[str, list[Piece]] = {}
+        one = by_id.get(piece.id) or by_name.get(piece.student.casefold())
+        if one is None or (one.id and piece.id and one.id != piece.id):  # a namesake
+            unknown[piece.student] = f"{piece.student}: {piece.found.path}: is not in {roster}"
+        else:
+            seen.add(one)
+            name = piece.student
+            if name.endswith(f"-{one.student}"):
+                name = one.student
+            late = piece.late if one.late is None else one.late
+            piece = replace(piece, student=name, time=one.time or piece.time, late=late)
+        found.append(piece)
+    notes += unknown.values()
+    return found, [one for one in members if one not in seen]
+
+
+def _person(one: Piece | Enrolled) -> tuple[str, str]:
+    """(the platform's name, its number)."""
+    return one.student, one.id
+
+
+def _names(
+    people: Iterable[Piece | Enrolled], with_ids: bool, left: list[str]
+) -> dict[tuple[str, str], str]:
+    """{(name, number): student}; InputError if two students would get the same name."""
+    names: dict[tuple[str, str], str] = {}
     folded: dict[str, tuple[str, str]] = {}
-    for (name, number), own in sorted(groups.items()):
+    for name, number in sorted(set(map(_person, people))):
         try:
             student = student_name(f"{name}_{number}" if with_ids and number else name)
         except InputError as error:
-            left.append(f"{own[0].found.path}: {error}")
+            left.append(str(error))
             continue
         # Not every file system is case-sensitive.
         other = folded.setdefault(student.casefold(), (name, number))
@@ -492,16 +669,25 @@ def _by_student(pieces: Iterable[Piece], with_ids: bool, left: list[str]) -> dic
             told = " and ".join(filter(None, [" ".join(other), f"{name} {number}".strip()]))
             remedy = "tell them apart with --with-ids" if number else "rename one of them"
             raise InputError(f"two students would have the name {student!r}: {told}; {remedy}")
-        named[student] = own
-    return named
+        names[name, number] = student
+    return names
 
 
-def _newest(
-    student: str, pieces: list[Piece], lab: str, notes: list[str], left: list[str]
+def _last(
+    student: str, pieces: list[Piece], lab: str, layout: str, notes: list[str], left: list[str]
 ) -> Piece | None:
     """The piece that counts; None if there is none, with the reason added to `left`."""
+    texts = [piece for piece in pieces if piece.is_text]
+    files = [piece for piece in pieces if not piece.is_text]
+    if texts and not files:
+        path = texts[0].found.path
+        left.append(f"{student}: a text typed into {layout.capitalize()}, but no file: {path}")
+        return None
+    notes += [
+        f"{student}: {piece.found.path}: a text besides the file, not graded" for piece in texts
+    ]
     notebooks = []
-    for piece in pieces:
+    for piece in files:
         if piece.file.endswith(".ipynb"):
             notebooks.append(piece)
         for inner in notebooks_within(piece.found):
@@ -513,24 +699,38 @@ def _newest(
         )
         called = notebooks
     if not called:
-        there = ", ".join(sorted(piece.found.path for piece in notebooks or pieces)[:5])
+        there = ", ".join(sorted(piece.found.path for piece in notebooks or files)[:5])
         several = "several notebooks, none" if notebooks else "no notebook"
         left.append(f"{student}: {several} named {lab}.ipynb: {there}")
         return None
     never = datetime.min.replace(tzinfo=UTC)
     rank = {
-        piece: (piece.time or never, piece.attempt, -len(piece.found.parts)) for piece in called
+        piece: (
+            piece.time or never,
+            piece.attempt,
+            _copy_number(piece.file),
+            -len(piece.found.parts),
+        )
+        for piece in called
     }
     best = max(called, key=lambda piece: rank[piece])
     equals = [piece for piece in called if rank[piece] == rank[best]]
     if len(equals) > 1:
+        listed = ", ".join(piece.found.path for piece in equals)
         left.append(
-            f"{student}: which is the newest? " + ", ".join(piece.found.path for piece in equals)
+            f"{student}: which one counts? {listed}; unpack the download, remove the others, and "
+            "collect from the folder"
         )
         return None
     if len(called) > 1:
-        notes.append(f"{student}: {best.found.path}: the newest of {len(called)}")
+        notes.append(f"{student}: {best.found.path}: taken for the last of {len(called)}")
     return best
+
+
+def _copy_number(file: str) -> int:
+    """The number that a browser or a platform has appended to the name of a copy; 0 without."""
+    number = re.search(r"(\d+)\)?$", "".join(_COPY.findall(file.removesuffix(".ipynb"))))
+    return int(number[1]) if number else 0
 
 
 def _stem(file: str, lab: str) -> str:
@@ -541,54 +741,99 @@ def _stem(file: str, lab: str) -> str:
     return stem
 
 
-def _write(
-    dest: Path,
-    lab: str,
-    layout: str,
-    chosen: Mapping[str, Piece],
-    contents: Mapping[str, Callable[[], bytes]],
-) -> list[str]:
-    """Write the notebooks that have changed, and return their students. Checks all paths first.
+class _Table:
+    """The table of submissions below `dest`: the rows of a lab, and those of others, which stay.
 
-    Students from an earlier collection who are not in this one stay, with their rows; so do the
-    rows of other labs.
+    Students with a notebook from an earlier collection who are not in this one stay, too.
     """
-    known = [row if len(row) > 5 else [*row, lab, ""] for row in _rows(dest)]
-    others = [row for row in known if row[5] != lab]
-    rows = {row[0]: row for row in known if row[5] == lab}
-    for student in chosen:
-        path = dest / student / f"{lab}.ipynb"
-        if path.parent.is_symlink() or path.is_symlink():
-            raise InputError(f"{path}: is a link, or is reached through one; remove it")
-        if path.exists() and student not in rows and path.read_bytes() != contents[student]():
-            raise InputError(
-                f"{path}: already exists, and was not written by 'mpilab collect'; move it"
+
+    def __init__(self, dest: Path, lab: str, layout: str) -> None:
+        self.dest, self.lab, self.layout = dest, lab, layout
+        known = [row if len(row) > 5 else [*row, lab, ""] for row in self._read()]
+        self.others = [row for row in known if row[5] != lab]
+        self.rows = {row[0]: row for row in known if row[5] == lab}
+
+    def _read(self) -> list[list[str]]:
+        """The rows that an earlier collection wrote."""
+        path = self.dest / TABLE
+        if not path.exists():
+            return []
+        header, *rows = read_rows(path)
+        if tuple(header) not in (COLUMNS, _FORMER_COLUMNS):
+            raise InputError(f"{path}: not written by 'mpilab collect'; move it")
+        return [list(map(bare_cell, row)) for row in rows]
+
+    def _path(self, student: str) -> Path:
+        return self.dest / student / f"{self.lab}.ipynb"
+
+    def check(self, contents: Mapping[str, Callable[[], bytes]]) -> None:
+        """Raise InputError if a notebook would replace one that was not collected."""
+        for student, content in contents.items():
+            path = self._path(student)
+            if path.parent.is_symlink() or path.is_symlink():
+                raise InputError(f"{path}: is a link, or is reached through one; remove it")
+            if path.exists() and student not in self.rows and path.read_bytes() != content():
+                raise InputError(
+                    f"{path}: already exists, and was not written by 'mpilab collect'; move it"
+                )
+
+    def add(
+        self,
+        pieces: Mapping[str, Piece],
+        contents: Mapping[str, Callable[[], bytes]],
+        notes: list[str],
+    ) -> list[str]:
+        """Write the notebooks that have changed, and return their students.
+
+        `pieces` are of all students who sent something, `contents` the notebooks of those who sent
+        one. A time that was filled in by hand stays as long as the notebook does.
+        """
+        changed = []
+        for student, piece in pieces.items():
+            path, before, row = (
+                self._path(student),
+                self.rows.get(student),
+                self._row(student, piece),
             )
-    changed = []
-    for student, piece in chosen.items():
-        path = dest / student / f"{lab}.ipynb"
-        if not path.exists() or path.read_bytes() != contents[student]():
-            atomic_write(path, contents[student]())
-            changed.append(student)
-        if piece.time is not None:
-            os.utime(path, (piece.time.timestamp(),) * 2)
-        rows[student] = [*_row(student, piece), lab, layout]
-    table = sorted([*others, *rows.values()], key=lambda row: (row[5], row[0]))
-    atomic_write(dest / TABLE, csv_text([COLUMNS, *table]))
-    return changed
+            if student not in contents:
+                if before is None or not path.exists():
+                    self.rows[student] = row
+                continue
+            content = contents[student]()
+            if not path.exists() or path.read_bytes() != content:
+                atomic_write(path, content)
+                changed.append(student)
+                if before and before[1] and not row[1]:
+                    notes.append(f"{student}: a new file, so its time {before[1]} is removed")
+            elif before:
+                row[1:3] = [new or old for new, old in zip(row[1:3], before[1:3], strict=True)]
+            if piece.time is not None:
+                os.utime(path, (piece.time.timestamp(),) * 2)
+            self.rows[student] = row
+        return changed
 
+    def list_absent(self, students: Mapping[str, str]) -> None:
+        """List {student: number} as those who handed in nothing, instead of those listed before."""
+        self.rows = {name: row for name, row in self.rows.items() if row[4]}
+        for student, number in students.items():
+            self.rows.setdefault(student, [student, "", "", number, "", self.lab, self.layout])
 
-def _rows(dest: Path) -> list[list[str]]:
-    """The rows that an earlier collection wrote."""
-    if not (dest / TABLE).exists():
-        return []
-    header, *rows = read_rows(dest / TABLE)
-    if tuple(header) not in (COLUMNS, _FORMER_COLUMNS):
-        raise InputError(f"{dest / TABLE}: not written by 'mpilab collect'; move it")
-    return [list(map(bare_cell, row)) for row in rows]
+    @property
+    def absent(self) -> list[str]:
+        """The students who handed in nothing."""
+        return sorted(name for name, row in self.rows.items() if not row[4])
 
+    @property
+    def timeless(self) -> list[str]:
+        """The students whose submission has no time."""
+        return sorted(name for name, row in self.rows.items() if row[4] and not row[1])
 
-def _row(student: str, piece: Piece) -> list[str]:
-    time = piece.time.isoformat(timespec="seconds") if piece.time else ""
-    late = {True: "yes", False: "no", None: ""}[piece.late]
-    return [student, time, late, piece.id, piece.found.path]
+    def write(self) -> None:
+        """Write the table."""
+        table = sorted([*self.others, *self.rows.values()], key=lambda row: (row[5], row[0]))
+        atomic_write(self.dest / TABLE, csv_text([COLUMNS, *table]))
+
+    def _row(self, student: str, piece: Piece) -> list[str]:
+        time = piece.time.isoformat(timespec="seconds") if piece.time else ""
+        late = {True: "yes", False: "no", None: ""}[piece.late]
+        return [student, time, late, piece.id, piece.found.path, self.lab, self.layout]

@@ -29,6 +29,7 @@ from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
 from mpilab.grading.release import nbgrader_source
+from mpilab.grading.submission import Roster, read_roster
 from mpilab.judging.verdict import BLANK, FAIL, MANUAL, UNGRADABLE
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
 from mpilab.util.kit import NBGRADER_PYTHON, ROOT
@@ -53,9 +54,6 @@ VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 # Names have many spellings ('Schmidt, Anna', 'schmidtanna'); any other identifier must match
 # exactly.
 NAMES = ("Student", "Full name")
-
-# {student: {column of the roster in lower case: value}}
-Roster = dict[str, dict[str, str]]
 
 # The columns that identify a student in Canvas; all others of its gradebook hold marks.
 CANVAS_COLUMNS = (
@@ -697,27 +695,6 @@ def canvas(
             ]
             cut.append([*cells, total])
     return _matched(cut, marks, found, students)
-
-
-def read_roster(path: str | Path, lab: str = "") -> Roster:
-    """{student: {lowercase column: value}} of a CSV with a column 'student'.
-
-    For example, the submissions.csv of 'mpilab collect', whose rows of other labs are left out.
-    """
-    header, *body = read_rows(path)
-    names = [name.strip().casefold() for name in header]
-    if "student" not in names:
-        raise InputError(f"{path}: no column 'student'; it has {', '.join(header)}")
-    roster = {}
-    for row in body:
-        entry = {name: bare_cell(_cell(row, place).strip()) for place, name in enumerate(names)}
-        student = entry["student"]
-        if lab and entry.get("lab", "") not in ("", lab):
-            continue
-        if student in roster:
-            raise InputError(f"{path}: {student!r} occurs twice; keep one row")
-        roster[student] = entry
-    return roster
 
 
 def _matched(

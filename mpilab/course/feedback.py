@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from mpilab.course.collect import (
     CANVAS,
+    CANVAS_ANONYMOUS,
     CANVAS_NAME,
     GITHUB,
     MOODLE,
@@ -28,19 +29,17 @@ from mpilab.course.collect import (
     NBGRADER,
 )
 from mpilab.course.export import (
-    Roster,
     comment_markdown,
     comment_text,
     gradescope,
     moodle_worksheet,
     new_worksheet,
-    read_roster,
 )
 from mpilab.course.marks import ClassMarks, require_final
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading.decisions import Effective
 from mpilab.grading.marks import opened, remarked
-from mpilab.grading.submission import TABLE
+from mpilab.grading.submission import TABLE, Roster, read_roster
 from mpilab.util.files import atomic_write
 from mpilab.util.text import plain
 
@@ -243,6 +242,11 @@ def _same(first: str, second: str) -> bool:
     return unicodedata.normalize("NFC", first) == unicodedata.normalize("NFC", second)
 
 
+def _handed_in(job: Job) -> list[Page]:
+    """The pages of students who handed in something, and so have a place for them."""
+    return [page for page in job.pages if not page.effective.is_absent]
+
+
 def _unknown(page: Page, job: Job, platform: str) -> str:
     return (
         f"{page.student}: {job.table} does not tell which file in {platform}'s download is "
@@ -274,15 +278,21 @@ def _gradescope(job: Job) -> Returned:
 
 def _moodle(job: Job) -> Returned:
     named, without = {}, []
+    known = []  # (Effective, its number, name and time) for the worksheet
     for page in job.pages:
+        number = page.entry.get("id", "")
+        if page.effective.is_absent and number:  # a mark, but no page to read
+            known.append((page.effective, number, page.student, ""))
+            continue
         names = filter(None, map(MOODLE_NAME.fullmatch, page.source))
         # A folder within the submission may have such a name, too.
-        found = next((each for each in names if each["id"] == page.entry.get("id")), None)
+        found = next((each for each in names if each["id"] == number), None)
         if found is None:
             without.append(_unknown(page, job, "Moodle"))
         else:
             named[page.student] = (page, found)
-    _refuse_equal({student: found["id"] for student, (_, found) in named.items()}, "the number")
+            known.append((page.effective, number, found["name"], page.entry.get("time", "")))
+    _refuse_equal({each.student: number for each, number, *_ in known}, "the number")
     name = f"{job.marks.lab}-feedback.html"
     members = {}
     for page, found in named.values():
@@ -300,14 +310,14 @@ def _moodle(job: Job) -> Returned:
     else:
         entries = [
             (
-                page.effective,
+                each,
                 {
-                    "Identifier": f"Participant {found['id']}",
-                    "Full name": found["name"],
-                    "Last modified (submission)": _moodle_time(page.entry.get("time", "")),
+                    "Identifier": f"Participant {number}",
+                    "Full name": full_name,
+                    "Last modified (submission)": _moodle_time(time),
                 },
             )
-            for page, found in named.values()
+            for each, number, full_name, time in known
         ]
         text = new_worksheet(job.marks, entries)
     paths = [
@@ -318,7 +328,7 @@ def _moodle(job: Job) -> Returned:
         "in the assignment, first 'Upload grading worksheet': worksheet.csv (points, reasons)",
         "then 'Upload multiple feedback files in a zip': feedback.zip (pages)",
     ]
-    return Returned(paths, list(named), without, notes, steps)
+    return Returned(paths, [each.student for each, *_ in known], without, notes, steps)
 
 
 def _moodle_time(text: str) -> str:
@@ -337,14 +347,22 @@ def _moodle_time(text: str) -> str:
 def _canvas(job: Job) -> Returned:
     members, comments, ids, without = {}, {}, {}, []
     for page in job.pages:
-        names = filter(None, map(CANVAS_NAME.fullmatch, page.source))
-        found = next((each for each in names if each["id"] == page.entry.get("id")), None)
-        if found is None:
+        number = page.entry.get("id", "")
+        names = [
+            match
+            for form in (CANVAS_ANONYMOUS, CANVAS_NAME)
+            for match in map(form.fullmatch, page.source)
+            if match
+        ]
+        found = next((each for each in names if each["id"] == number), None)
+        if found is None and not (page.effective.is_absent and number):
             without.append(_unknown(page, job, "Canvas"))
             continue
-        ids[page.student] = found["id"]
-        members[f"{found['start']}{job.marks.lab}-feedback.html"] = page.html
-        comments[found["id"]] = {"text_comment": comment_text(page.effective)}
+        ids[page.student] = number
+        if found is not None:
+            members[f"{found['start']}{job.marks.lab}-feedback.html"] = page.html
+        if number.isdigit():  # of an anonymous assignment, Canvas tells no numbers
+            comments[number] = {"text_comment": comment_text(page.effective)}
     _refuse_equal(ids, "the number")
     body = json.dumps({"grade_data": comments}, indent=2, ensure_ascii=False)
     paths = [
@@ -353,8 +371,7 @@ def _canvas(job: Job) -> Returned:
     ]
     steps = [
         "pages: in the assignment, 'Upload Submissions': feedback.zip",
-        "reasons as text: POST comments.json to /api/v1/courses/COURSE/assignments/ASSIGNMENT/"
-        "submissions/update_grades",
+        "reasons as text, through the API (docs/reporting.md has the command): comments.json",
         "do each only once: Canvas adds a comment each time",
     ]
     return Returned(paths, list(ids), without, steps=steps)
@@ -366,7 +383,7 @@ def _canvas(job: Job) -> Returned:
 def _nbgrader(job: Job) -> Returned:
     course = job.source or job.target
     files, keys, without, missing = {}, {}, [], []
-    for page in job.pages:
+    for page in _handed_in(job):
         parts = page.source
         parts = parts[parts.index("submitted") + 1 :] if "submitted" in parts else parts
         # In nbgrader, another spelling of the name in Unicode would be another student.
@@ -428,7 +445,7 @@ def _github(job: Job) -> Returned:
         )
     lab, branch = job.marks.lab, f"feedback-{job.marks.lab}"
     clones, without, done, unchanged = {}, [], [], 0
-    for page in job.pages:
+    for page in _handed_in(job):
         clone = _clone_of(page, job.source)
         if clone is None:
             without.append(f"{page.student}: no clone of theirs in {job.source}")

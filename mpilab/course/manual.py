@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+from mpilab.course.marks import LISTED
 from mpilab.course.prose import html_of
 from mpilab.errors import InputError
 from mpilab.grading.decisions import (
@@ -35,7 +36,7 @@ from mpilab.grading.decisions import (
 )
 from mpilab.grading.gradebook import Gradebook, Overtaken, effective, run_of
 from mpilab.grading.release import questions, solutions
-from mpilab.grading.submission import student_name
+from mpilab.grading.submission import read_roster, student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
 from mpilab.util.files import bare_cell, csv_text, read_csv
@@ -176,6 +177,27 @@ def times_of_csv(path: str | Path, lab: str = "") -> dict[str, datetime]:
         time = (row["time"] or "").strip()
         times[student] = moment(time, where) if time else None
     return {student: time for student, time in times.items() if time}
+
+
+def contradictions(verdicts: Iterable[Effective], path: str | Path, lab: str) -> list[str]:
+    """A line for each student whom the platform calls late, and the rule does not, or the reverse.
+
+    The platform's word is in the column `late` of the CSV `path`, if it has one.
+    """
+    words = {name: row.get("late", "") for name, row in read_roster(path, lab).items()}
+    lines = []
+    for each in verdicts:
+        word = words.get(each.student, "")
+        if each.late is None or word not in ("yes", "no"):
+            continue
+        if (word == "yes") != bool(each.late.details["days"]):
+            ours = "not late" if word == "yes" else "late"
+            theirs = "late" if word == "yes" else "not late"
+            lines.append(
+                f"{each.student}: {ours} by this rule, {theirs} according to the platform; compare "
+                f"deadlines, extensions, and the time in {path}"
+            )
+    return [*lines[:LISTED], *[f"and {len(lines) - LISTED} more"] * (len(lines) > LISTED)]
 
 
 def times_of_files(path: str | Path, lab: str) -> dict[str, datetime]:

@@ -12,7 +12,7 @@ from mpilab.grading.decisions import Effective, EffectiveExercise
 from mpilab.grading.gradebook import effective
 from mpilab.grading.marks import is_unisolated, opened, unconfirmed_exercises
 from mpilab.judging import rubric
-from mpilab.judging.verdict import FAIL, UNGRADABLE
+from mpilab.judging.verdict import ABSENT, FAIL, UNGRADABLE
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 
@@ -100,6 +100,8 @@ def require_final(marks: ClassMarks, partial: bool) -> set[str]:
 
 def why_unfinished(student: Effective) -> str:
     """Why an Effective has no final mark, in one line."""
+    if student.status == ABSENT:
+        return "nothing was handed in; for 0 points: mpilab marks absent --zero"
     if student.status == "ungradable":
         return "ungradable: " + "; ".join(ungradable_reasons(student))
     items = [f"{each.exercise}" for each in student.exercises if each.awarded is None]
@@ -277,24 +279,25 @@ class Summary:
 
 
 def summary(marks: ClassMarks) -> Summary:
-    """The Summary of ClassMarks."""
-    final = [each.total for each in marks.students if each.status == "graded"]
+    """The Summary of ClassMarks; of students who handed in nothing, only their number counts."""
+    students = [each for each in marks.students if not each.is_absent]
+    final = [each.total for each in students if each.status == "graded"]
     totals = sorted(total for total in final if total is not None)
-    pending, subtotals = _subtotals(marks.students)
+    pending, subtotals = _subtotals(students)
     found = Summary(
         marks,
-        dict(Counter(each.status for each in marks.students)),
+        dict(Counter(ABSENT if each.is_absent else each.status for each in marks.students)),
         totals,
         [],
-        _bands(marks),
-        _lost(marks.students),
-        failures(marks.students),
-        _ungradable(marks.students),
-        _waiting(marks.students),
+        _bands(replace(marks, students=students)),
+        _lost(students),
+        failures(students),
+        _ungradable(students),
+        _waiting(students),
         pending,
         subtotals,
-        dict(Counter(name for each in marks.students for name in unconfirmed_exercises(each))),
-        sum(map(is_unisolated, marks.students)),
+        dict(Counter(name for each in students for name in unconfirmed_exercises(each))),
+        sum(map(is_unisolated, students)),
         sorted(marks.seconds.values()),
     )
     return replace(found, bins=_bins(found.shown, found.most))

@@ -29,6 +29,7 @@ from mpilab.course.marks import (
 from mpilab.grading.feedback import marked_lines
 from mpilab.grading.marks import UNCONFIRMED, UNISOLATED, points
 from mpilab.grading.referee import LOG
+from mpilab.judging.verdict import ABSENT
 from mpilab.plots import style
 from mpilab.util.text import plain
 
@@ -347,6 +348,7 @@ def _numbers(summary: Summary) -> list[tuple[str, str]]:
     for name, words in (
         ("awaiting-manual", "awaiting manual grading"),
         ("ungradable", "ungradable"),
+        (ABSENT, "handed in nothing"),
     ):
         if name in status:
             numbers.append((words, str(status[name])))

@@ -19,7 +19,9 @@ from typing import Any
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.judging.verdict import (
+    ABSENT,
     MANUAL,
+    NOT_HANDED_IN,
     UNGRADABLE,
     ExerciseVerdict,
     ItemVerdict,
@@ -280,8 +282,8 @@ class EffectiveExercise:
 class Effective:
     """A submission with the marks that count.
 
-    status     'ungradable', 'awaiting-manual' or 'graded', after all decisions.
-    total      points so far, after the penalty; None if it is ungradable.
+    status     'not-handed-in', 'ungradable', 'awaiting-manual' or 'graded', after all decisions.
+    total      points so far, after the penalty; None if it is ungradable or not handed in.
     raw_total  the same before the penalty.
     points     the maximum.
     penalty    points deducted for lateness.
@@ -305,6 +307,11 @@ class Effective:
     reason: str = ""
     sandbox: str = ""
     jail: str = ""
+
+    @property
+    def is_absent(self) -> bool:
+        """True if nothing was handed in, even if points were set by hand."""
+        return self.reason == NOT_HANDED_IN
 
     @property
     def decided(self) -> bool:
@@ -339,7 +346,7 @@ def of_run(run: Run, standing: Mapping[Subject, Decision]) -> Effective:
             f"{student}: handed in again after the lateness was computed; run 'mpilab marks late' "
             "again"
         )
-    raw = None if status == "ungradable" else sum(each.awarded or 0.0 for each in exercises)
+    raw = None if status in (UNGRADABLE, ABSENT) else sum(each.awarded or 0.0 for each in exercises)
     penalty = 0.0
     if decision is not None:
         raw = decision.points
@@ -495,6 +502,8 @@ def _status(verdict: SubmissionVerdict, exercises: Sequence[EffectiveExercise]) 
     decided = exercises and all(
         each.decision or all(item.decision for item in each.items) for each in exercises
     )
+    if verdict.reason == NOT_HANDED_IN and not decided:
+        return ABSENT
     if UNGRADABLE in outcomes or (verdict.reason and not decided):
         return "ungradable"
     return "awaiting-manual" if MANUAL in outcomes else "graded"

@@ -25,6 +25,7 @@ from mpilab.grading.decisions import (
 )
 from mpilab.grading.submission import printed
 from mpilab.judging.verdict import (
+    ABSENT,
     FAIL,
     MANUAL,
     PASS,
@@ -270,6 +271,7 @@ _STATUS = {
     "graded": "graded",
     "ungradable": "could not be judged",
     "awaiting-manual": "awaiting manual grading",
+    ABSENT: "not handed in",
 }
 # The evidence that identifies a case.
 _CASE = (

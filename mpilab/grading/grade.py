@@ -31,7 +31,7 @@ from mpilab.grading.run import Budget, Limits
 from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.submission import (
     Submission,
-    find_submissions,
+    class_of,
     keep_table,
     parse,
     read,
@@ -46,6 +46,7 @@ from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import (
     MANUAL,
     NO_SIMGRID,
+    NOT_HANDED_IN,
     NOT_ISOLATED,
     UNGRADABLE,
     ExerciseVerdict,
@@ -287,10 +288,11 @@ def grade(
     root: str | Path = ROOT,
     share: tuple[int, int] | None = None,
     student: str = "",
+    roster: str | Path | None = None,
 ) -> Report:
     """Grade all submissions for `lab` in `submissions` into the folder `out`; returns a Report.
 
-    `submissions` and `student` are those of mpilab.grading.submission.find_submissions.
+    `submissions`, `student` and `roster` are those of mpilab.grading.submission.class_of.
 
     Writes gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` sandboxed jobs
     (see mpilab.grading.workers) run at a time. With share=(k, n), only the k-th of n shares is
@@ -302,7 +304,7 @@ def grade(
     started = time.monotonic()
     logged = len(faults.recorded())
     assignment = Assignment.load(lab, root)
-    found = part_of(find_submissions(submissions, lab, student), share)
+    found = part_of(class_of(submissions, lab, student, roster), share)
     workers = Workers(jobs, unsafe=unsafe)
     prepare(assignment)
     out = Path(out)
@@ -533,12 +535,14 @@ def judge(
         submitted = parse(submission)
         notebook, problems = transplant(assignment.notebook, submitted)
     except Ungradable as error:
+        is_absent = submission.problem == NOT_HANDED_IN
+        unread = NOT_HANDED_IN if is_absent else "The submission could not be read."
         verdict = SubmissionVerdict(
             submission.student,
             assignment.lab,
             tuple(
                 replace(
-                    ungradable(exercise, "The submission could not be read."),
+                    ungradable(exercise, unread),
                     rubric=assignment.parts[exercise.id],
                 )
                 for exercise in rubric.exercises

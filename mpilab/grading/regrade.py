@@ -25,7 +25,13 @@ from mpilab.grading.decisions import Decision, Effective, Run
 from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, tool_notes, verdict_on
 from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.sandbox import Sandbox
-from mpilab.grading.submission import Submission, find_submissions, keep_table, parse
+from mpilab.grading.submission import (
+    Submission,
+    class_of,
+    find_submissions,
+    keep_table,
+    parse,
+)
 from mpilab.grading.workers import Workers
 from mpilab.judging.judge import ungradable
 from mpilab.judging.rubric import Exercise
@@ -96,6 +102,7 @@ def merge(
     *,
     submissions: str | Path | None = None,
     lab: str | None = None,
+    roster: str | Path | None = None,
     root: str | Path = ROOT,
 ) -> Merged:
     """Merge the gradebooks that `grade` left in `folders` into the folder `out`; returns a Merged.
@@ -103,6 +110,7 @@ def merge(
     submissions   what was graded, as for `grade`: the CSV then lists every student, and a student
                   without a verdict on this very submission is ungradable.
     lab           the lab's name; optional if the gradebooks hold only one lab.
+    roster        as for `grade`.
 
     All shares must be graded with the same SimGrid, which need not be on this machine.
 
@@ -131,7 +139,7 @@ def merge(
         notes += _copy_feedback(out, parts, lab, book)
         added = sum(book.absorb(*part.of(lab)) for part in parts)
         if submissions is not None and assignment is not None:
-            found = find_submissions(submissions, lab)
+            found = class_of(submissions, lab, roster=roster)
             students = {submission.student for submission in found}
             missing = [s.student for s in found if not book.find(s.student, assignment.key(s))]
         book.list_class(lab, {**dict.fromkeys(students, ""), **_reasons(missing, len(folders))})

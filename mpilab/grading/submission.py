@@ -28,7 +28,8 @@ from nbformat import NotebookNode
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
-from mpilab.util.files import atomic_write
+from mpilab.judging.verdict import NOT_HANDED_IN
+from mpilab.util.files import atomic_write, bare_cell, read_rows
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 from mpilab.util.units import bytes_of
@@ -66,6 +67,8 @@ NAME_LIMIT = 100
 
 # Beside the submissions that 'mpilab collect' wrote, and beside their marks: who sent which file.
 TABLE = "submissions.csv"
+# A table of students: {student: {lowercase column: value}}.
+Roster = dict[str, dict[str, str]]
 
 # Characters that change the reading direction can make one name look like another.
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -508,6 +511,51 @@ def find_submissions(path: str | Path, lab: str, student: str = "") -> list[Subm
     return [
         _only(list(same)) for _, same in groupby(found, key=lambda submission: submission.student)
     ]
+
+
+def class_of(
+    path: str | Path, lab: str, student: str = "", roster: str | Path | None = None
+) -> list[Submission]:
+    """Like `find_submissions`, with the students of a roster who have no notebook there.
+
+    The problem of their submissions is NOT_HANDED_IN, or, if the roster names another source than
+    a notebook, that no notebook could be collected. The default roster is PATH/submissions.csv.
+    Raises InputError for a roster without the column 'student'.
+    """
+    found = find_submissions(path, lab, student)
+    table = Path(roster) if roster else Path(path, TABLE)
+    if student or not (roster or (Path(path).is_dir() and table.is_file())):
+        return found
+    known = {submission.student.casefold() for submission in found}
+    for name, row in read_roster(table, lab).items():
+        if student_name(name).casefold() not in known:
+            source = row.get("source", "")
+            problem = f"No notebook could be collected from {source}." if source else NOT_HANDED_IN
+            found.append(Submission(student_name(name), lab, problem=problem))
+    return sorted(found, key=lambda submission: submission.student)
+
+
+def read_roster(path: str | Path, lab: str = "") -> Roster:
+    """The Roster in a CSV with a column 'student'.
+
+    For example, the submissions.csv of 'mpilab collect', whose rows of other labs are left out.
+    Raises InputError if there is no such column, or if a student occurs twice.
+    """
+    header, *body = read_rows(path)
+    names = [name.strip().casefold() for name in header]
+    if "student" not in names:
+        raise InputError(f"{path}: no column 'student'; it has {', '.join(header)}")
+    roster: Roster = {}
+    for row in body:
+        cells = [*row, *[""] * len(names)]
+        entry = {name: bare_cell(cells[place].strip()) for place, name in enumerate(names)}
+        student = entry["student"]
+        if lab and entry.get("lab", "") not in ("", lab):
+            continue
+        if student in roster:
+            raise InputError(f"{path}: {student!r} occurs twice; keep one row")
+        roster[student] = entry
+    return roster
 
 
 def only_lab(path: str | Path) -> str:

@@ -12,6 +12,8 @@ from mpilab.diagnosis.model import Diagnosis
 PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
 NO_SIMGRID = NOT_ISOLATED = "none"
 BLANK = "This answer was left blank."  # the reason of each of its items
+# The status of a student of the class without a submission, and the reason of the verdict.
+ABSENT, NOT_HANDED_IN = "not-handed-in", "Nothing was handed in."
 
 
 def simulated_by(simgrid: str) -> str:
@@ -84,7 +86,8 @@ class ExerciseVerdict:
 class SubmissionVerdict:
     """One student's submission for one lab.
 
-    reason   why the whole submission is ungradable; empty if its exercises could be judged.
+    reason   why the whole submission is ungradable, or NOT_HANDED_IN; empty if its exercises could
+             be judged.
     sandbox  what the student's code was sandboxed with, in words, for the gradebook.
     simgrid  the version of SimGrid, or NO_SIMGRID; '' if the lab simulates nothing or an older
              mpilab did not record it.
@@ -102,7 +105,9 @@ class SubmissionVerdict:
 
     @property
     def status(self) -> str:
-        """The most urgent that applies: 'ungradable', then 'awaiting-manual', then 'graded'."""
+        """'not-handed-in', or the most urgent of 'ungradable', 'awaiting-manual' and 'graded'."""
+        if self.reason == NOT_HANDED_IN:
+            return ABSENT
         outcomes = set().union(*(exercise.outcomes() for exercise in self.exercises))
         if self.reason or UNGRADABLE in outcomes:
             return "ungradable"
@@ -110,7 +115,7 @@ class SubmissionVerdict:
 
     @property
     def total(self) -> float | None:
-        """The points of all exercises judged so far; None if it is ungradable."""
-        if self.status == "ungradable":
+        """The points of all exercises judged so far; None if ungradable or not handed in."""
+        if self.status in (UNGRADABLE, ABSENT):
             return None
         return sum(exercise.awarded or 0.0 for exercise in self.exercises)

@@ -3,20 +3,21 @@ lost, mixed up or overwritten."""
 
 import csv
 import io
+import json
 import os
 import tracemalloc
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from mpilab.cli import main
 from mpilab.course.collect import collect
-from mpilab.course.export import read_roster
 from mpilab.course.manual import times_of_csv
 from mpilab.errors import InputError
 from mpilab.grading import submission
-from mpilab.grading.submission import find_submissions
+from mpilab.grading.submission import class_of, find_submissions, read_roster
+from mpilab.judging.verdict import NOT_HANDED_IN
 
 LAB = "02-allgather"
 FILE = f"{LAB}.ipynb"
@@ -82,9 +83,10 @@ def test_moodles_download_in_both_its_forms(form, tmp_path):
         "Gil": b"gil",
     }
     row = table(tmp_path / "class")["Anna Schmidt"]
-    assert (datetime.fromisoformat(row["time"]), row["id"], row["late"]) == (NOON, "101", "")
-    assert times_of_csv(tmp_path / "class" / "submissions.csv")["Dan"] == NOON
-    assert [note.partition(":")[0] for note in done.notes] == ["Dan", "Cleo"]
+    # The times of the files are those of the download.
+    assert (row["time"], row["id"], row["late"]) == ("", "101", "")
+    assert times_of_csv(tmp_path / "class" / "submissions.csv") == {}
+    assert [note.partition(":")[0] for note in done.notes] == ["Cleo", "Dan"]
     assert any(line.startswith("Eva: a text typed into Moodle, but no file") for line in done.left)
     assert sorted(line.split("_")[0].split(":")[0].split("/")[-1] for line in done.left) == [
         "Eva",
@@ -128,8 +130,7 @@ def test_names_that_begin_a_formula_in_some_locale_are_guarded_and_read_back(tmp
         collect(source, tmp_path / "class", LAB)
         text = (tmp_path / "class" / "submissions.csv").read_text(encoding="utf-8")
         assert "\n;'=1+1," in text and "\n'＝1+1," in text
-    times = times_of_csv(tmp_path / "class" / "submissions.csv")
-    assert set(times) == set(names) == set(taken(tmp_path / "class"))
+    assert set(names) == set(taken(tmp_path / "class"))
     assert set(read_roster(tmp_path / "class" / "submissions.csv")) == set(names)
 
 
@@ -152,26 +153,28 @@ def test_canvas_files_carry_the_number_the_lateness_and_the_attempt(tmp_path):
     assert rows["oneilben"]["id"] == "9002"
 
 
-def test_the_newest_of_several_files_counts_whatever_it_is_called(tmp_path):
+def test_of_several_copies_the_last_counts_by_its_number_and_never_by_a_time(tmp_path):
     early, late = datetime(2026, 11, 19, 8), datetime(2026, 11, 19, 9)
     source = tmp_path / "download.zip"
     source.write_bytes(
         zipped(
             {
-                f"Anna_1_assignsubmission_file_/{LAB} (1).ipynb": (b"later", late),
-                f"Anna_1_assignsubmission_file_/{FILE}": (b"earlier", early),
+                f"Anna_1_assignsubmission_file_/{LAB} (1).ipynb": (b"later", early),
+                f"Anna_1_assignsubmission_file_/{FILE}": (b"earlier", late),
                 "Anna_1_assignsubmission_file_/scratch.ipynb": (b"other", datetime(2026, 11, 20)),
                 f"Ben_2_assignsubmission_file_/a/{FILE}": (b"one", early),
-                f"Ben_2_assignsubmission_file_/b/{FILE}": (b"two", early),
+                f"Ben_2_assignsubmission_file_/b/{FILE}": (b"two", late),
                 "Cleo_3_assignsubmission_file_/x.ipynb": b"x",
                 "Cleo_3_assignsubmission_file_/y.ipynb": b"y",
+                f"Dan_4_assignsubmission_file_/{LAB} (10).ipynb": (b"tenth", early),
+                f"Dan_4_assignsubmission_file_/{LAB} (9).ipynb": (b"ninth", late),
             }
         )
     )
     done = collect(source, tmp_path / "class", LAB)
-    assert taken(tmp_path / "class") == {"Anna": b"later"}
-    assert "the newest of 2" in done.notes[0]
-    assert "Ben: which is the newest?" in done.left[0] and "Cleo: several notebooks" in done.left[1]
+    assert taken(tmp_path / "class") == {"Anna": b"later", "Dan": b"tenth"}
+    assert "taken for the last of 2" in done.notes[0]
+    assert "Ben: which one counts?" in done.left[0] and "Cleo: several notebooks" in done.left[1]
 
 
 def test_repositories_of_a_github_classroom_without_what_git_keeps(tmp_path):
@@ -329,3 +332,176 @@ def test_who_has_no_time_is_left_out(tmp_path):
     listed = tmp_path / "times.csv"
     listed.write_text("student,time\nanna,2026-11-20T12:00Z\nben,\n", encoding="utf-8")
     assert set(times_of_csv(listed)) == {"anna"}
+
+
+# The platforms' lists: who is in the class, and when each student handed in.
+
+WORKSHEET = """\
+Identifier,Full name,Email address,Status,Grade,Maximum grade,Last modified (submission)
+Participant 101,Anna Schmidt,a@x.org,"Submitted for grading - 2 hours late - ",,100,"{anna}"
+Participant 102,Ben,b@x.org,Submitted for grading - ,,100,"Friday, 20 November 2026, 9:59 PM"
+Participant 103,Eva,e@x.org,Submitted for grading - ,,100,"Friday, 20 November 2026, 8:00 AM"
+Participant 104,Finn,f@x.org,No submission - ,,100,-
+"""
+DOWNLOAD = {
+    f"Anna Schmidt_101_assignsubmission_file/{FILE}": b"anna",
+    f"Team 7-Ben_102_assignsubmission_file/{FILE}": b"ben",  # of a group's submission
+    "Eva_103_assignsubmission_onlinetext/onlinetext.html": b"sorry",
+}
+CEST = timezone(timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    "anna",
+    [
+        "Saturday, 21 November 2026, 1:59 AM",
+        "Saturday, November 21, 2026, 1:59 AM",
+        "21 November 2026, 01:59",
+    ],
+)
+def test_moodles_worksheet_gives_the_times_and_who_handed_in_nothing(anna, tmp_path, capsys):
+    source = tmp_path / "download.zip"
+    source.write_bytes(zipped(DOWNLOAD))  # its members have one time, that of the download
+    sheet = put(tmp_path, {"sheet.csv": WORKSHEET.format(anna=anna).encode()}) / "sheet.csv"
+    dest = tmp_path / "class"
+    words = ["collect", str(source), str(dest), "--lab", LAB, "--roster", str(sheet)]
+    assert main([*words, "--zone", "Europe/Berlin"]) == 1
+    said = capsys.readouterr()
+    assert "1 handed in nothing: Finn" in said.out and "without a time" not in said.err
+    assert "NOT COLLECTED: Eva: a text typed into Moodle, but no file" in said.err
+    times = times_of_csv(dest / "submissions.csv")
+    assert times["Anna Schmidt"] == datetime(2026, 11, 21, 1, 59, tzinfo=CEST)
+    assert times["Ben"] == datetime(2026, 11, 20, 21, 59, tzinfo=CEST)
+    rows = table(dest)
+    assert {name: row["late"] for name, row in rows.items() if row["time"]} == {
+        "Anna Schmidt": "yes",
+        "Ben": "no",
+        "Eva": "no",
+    }
+    problems = {each.student: each.problem for each in class_of(dest, LAB)}
+    assert problems["Finn"] == NOT_HANDED_IN and rows["Finn"]["source"] == ""
+    assert "No notebook could be collected from Eva_103" in problems["Eva"]
+    assert problems["Anna Schmidt"] == problems["Ben"] == ""
+    # Finn hands in after all, and Anna leaves the class.
+    later = tmp_path / "later.zip"
+    later.write_bytes(zipped({f"Finn_104_assignsubmission_file/{FILE}": b"finn"}))
+    text = WORKSHEET.replace("No submission - ,,100,-", "Submitted for grading - ,,100,{anna}")
+    sheet.write_text(text.format(anna='"Sunday, 22 November 2026, 9:00 AM"').replace('""', '"'))
+    assert main(["collect", str(later), *words[2:]]) == 0
+    assert {each.student: each.problem for each in class_of(dest, LAB)}["Finn"] == ""
+
+
+def test_a_worksheet_in_another_language_is_refused_with_the_remedy(tmp_path):
+    source = put(tmp_path / "download", DOWNLOAD)
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(WORKSHEET.format(anna="Samstag, 21. November 2026, 01:59"), "utf-8")
+    with pytest.raises(InputError, match="sheet.csv: .*Anna Schmidt.*choose English"):
+        collect(source, tmp_path / "class", LAB, roster=sheet)
+    sheet.write_text("Kennung,Name\n1,Anna\n", "utf-8")
+    with pytest.raises(InputError, match="not a class list; it has the columns Kennung, Name"):
+        collect(source, tmp_path / "class", LAB, roster=sheet)
+    assert not (tmp_path / "class").exists()
+
+
+def canvas_submission(number, name, time, late=False):
+    """As GET /api/v1/courses/…/assignments/…/submissions?include[]=user returns it."""
+    return {
+        "user_id": number,
+        "submitted_at": time,
+        "late": late,
+        "missing": time is None,
+        "workflow_state": "submitted" if time else "unsubmitted",
+        "user": {"id": number, "name": name, "sortable_name": name},
+    }
+
+
+def test_canvas_gives_times_by_its_api_and_texts_are_told_from_nothing(tmp_path):
+    source = put(
+        tmp_path / "download",
+        {
+            f"schmidtanna_LATE_9001_70001_{FILE}": b"anna",
+            "evacleo_9003_text.html": b"my text",
+            "evadan_LATE_9004_link.html": b"my link",
+        },
+    )
+    pages = [
+        [
+            canvas_submission(9001, "Schmidt, Anna", "2026-11-20T23:10:00Z", True),
+            canvas_submission(9002, "O'Neil, Ben", None),
+        ],
+        [
+            canvas_submission(9003, "Eva, Cleo", "2026-11-20T20:10:00Z"),
+            canvas_submission(9004, "Eva, Dan", "2026-11-21T20:10:00Z", True),
+        ],
+    ]
+    listed = tmp_path / "submissions.json"
+    listed.write_text("\n".join(map(json.dumps, pages)), "utf-8")  # as its pages come
+    done = collect(source, tmp_path / "class", LAB, roster=listed)
+    assert done.absent == ["oneilben"] and done.timeless == []
+    assert [line.partition(":")[0] for line in done.left] == ["evacleo", "evadan"]
+    rows = table(tmp_path / "class")
+    assert rows["schmidtanna"]["time"] == "2026-11-20T23:10:00+00:00"
+    assert [rows[name]["late"] for name in sorted(rows)] == ["no", "yes", "", "yes"]
+    listed.write_text('[{"errors": 1}]', "utf-8")
+    with pytest.raises(InputError, match=r"submissions.json: not Canvas's submissions"):
+        collect(source, tmp_path / "class", LAB, roster=listed)
+
+
+def test_an_anonymous_assignment_of_canvas(tmp_path):
+    source = put(
+        tmp_path / "download",
+        {f"anon_a1B2c_70001_{FILE}": b"one", f"LATE_anon_9zZ_70002_{LAB}-1.ipynb": b"two"},
+    )
+    done = collect(source, tmp_path / "class", LAB)
+    assert done.layout == "canvas"
+    assert taken(tmp_path / "class") == {"anon_a1B2c": b"one", "anon_9zZ": b"two"}
+    assert {row["id"]: row["late"] for row in table(tmp_path / "class").values()} == {
+        "a1B2c": "no",
+        "9zZ": "yes",
+    }
+
+
+CLASSROOM = """\
+assignment_name,github_username,roster_identifier,student_repository_name,submission_timestamp
+mpi-lab,anna,anna@x.org,mpi-lab-anna,2026-11-20 22:10:05 UTC
+mpi-lab,ben,ben@x.org,mpi-lab-ben,2026-11-20T21:00:00Z
+mpi-lab,cleo,cleo@x.org,,
+"""
+
+
+def test_a_classrooms_csv_gives_times_and_a_time_by_hand_stays_while_the_file_does(tmp_path):
+    clones = put(
+        tmp_path / "mpi-lab-submissions",
+        {
+            f"mpi-lab-anna/{FILE}": b"anna",
+            f"mpi-lab-ben/{FILE}": b"ben",
+            "mpi-lab-ben/.git/config": b"[core]",
+        },
+    )
+    dest = tmp_path / "class"
+    assert collect(clones, dest, LAB).timeless == ["anna", "ben"]
+    path = dest / "submissions.csv"
+    path.write_text(path.read_text().replace("anna,,", "anna,2026-11-21T01:00Z,"), "utf-8")
+    assert collect(clones, dest, LAB).timeless == ["ben"]
+    assert table(dest)["anna"]["time"] == "2026-11-21T01:00Z"
+    put(clones, {f"mpi-lab-anna/{FILE}": b"anna again"})
+    done = collect(clones, dest, LAB)
+    assert done.timeless == ["anna", "ben"] and "2026-11-21T01:00Z is removed" in done.notes[0]
+    (tmp_path / "classroom.csv").write_text(CLASSROOM, "utf-8")
+    done = collect(clones, dest, LAB, roster=tmp_path / "classroom.csv")
+    assert done.absent == ["cleo"] and done.timeless == []
+    assert times_of_csv(path)["anna"] == datetime(2026, 11, 20, 22, 10, 5, tzinfo=UTC)
+
+
+def test_a_namesake_gets_nobodys_time_and_strangers_are_told(tmp_path):
+    source = put(tmp_path / "1", {f"Anna_1_assignsubmission_file_/{FILE}": b"anna"})
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(
+        "Identifier,Full name,Status,Last modified (submission)\n"
+        'Participant 2,Anna,Submitted for grading,"Friday, 20 November 2026, 9:59 PM"\n'
+    )
+    with pytest.raises(InputError, match="have the name 'Anna': Anna 1 and Anna 2"):
+        collect(source, tmp_path / "class", LAB, roster=sheet)
+    done = collect(source, tmp_path / "class", LAB, roster=sheet, with_ids=True)
+    assert done.timeless == ["Anna_1"] and done.absent == ["Anna_2"]
+    assert done.notes == [f"Anna: Anna_1_assignsubmission_file_/{FILE}: is not in sheet.csv"]

@@ -5,9 +5,10 @@ import os
 import re
 
 import pytest
-from marks_made_up import LAB, TEXTS, graded_class, hand_in, verdict
+from marks_made_up import LAB, TEXTS, graded_class, hand_in, unreadable, verdict
 
 from mpilab.cli import main
+from mpilab.judging.verdict import NOT_HANDED_IN
 
 
 @pytest.fixture
@@ -279,6 +280,65 @@ def test_times_are_taken_from_the_files_that_were_handed_in(out, tmp_path):
         os.utime(notebook, (0, 1795176000 + (day - 20) * 86400))  # noon in UTC
     assert marks("late", out, *RULE, "--submissions", folder) == 0
     assert [row["penalty"] for row in rows(out / "grades.csv")] == ["0", "0.4", "2"]
+
+
+def test_who_handed_in_nothing_has_no_mark_until_the_instructor_says_zero(out, capsys):
+    hand_in(out, unreadable("zoe", NOT_HANDED_IN))
+    hand_in(out, unreadable("yan"))
+    assert marks("absent", out) == 0
+    assert capsys.readouterr().out == "zoe: no mark\n1 of 5 students handed in nothing\n"
+    row = rows(out / "grades.csv")[-1]
+    assert (row["student"], row["total"], row["status"]) == ("zoe", "", "not-handed-in")
+    assert main(["export", str(out), "--lab", LAB]) == 1
+    assert "zoe: nothing was handed in; for 0 points: mpilab marks absent --zero" in (
+        capsys.readouterr().err
+    )
+    assert main(["report", str(out), "--lab", LAB]) == 0
+    assert re.search(r"handed in nothing:? +1\b", capsys.readouterr().out)
+
+    for _ in range(2):
+        assert marks("absent", out, "--zero") == 0
+    assert capsys.readouterr().out.startswith("zoe: 0 points\n")
+    totals = {row["student"]: (row["total"], row["status"]) for row in rows(out / "grades.csv")}
+    assert totals["zoe"] == ("0", "graded") and totals["yan"] == ("", "ungradable")
+    assert marks("history", out, "zoe") == 0
+    assert capsys.readouterr().out.count("total: set to 0 by") == 1  # the second time, none is new
+    assert marks("late", out, "--due", "2026-11-20", "--per-day", "10%", "--remove") == 0
+    assert marks("absent", out, "--remove") == 0
+    assert rows(out / "grades.csv")[-1]["total"] == ""
+
+    assert marks("absent", out, "--zero") == 0
+    hand_in(out, verdict("zoe", "late, but here"))  # the zero is not about this
+    capsys.readouterr()
+    assert marks("absent", out) == 0
+    said = capsys.readouterr()
+    assert said.out == "0 of 5 students handed in nothing\n"
+    assert rows(out / "grades.csv")[-1]["total"] == "10"
+
+
+def test_a_platform_that_calls_somebody_late_is_compared_with_the_rule(out, tmp_path, capsys):
+    table = out / "submissions.csv"
+    table.write_text(
+        "student,time,late\nanna,2026-11-20T12:00Z,yes\nben,2026-11-20T12:00Z,no\n"
+        "cleo,2026-11-23T12:00Z,no\n"
+    )
+    assert marks("late", out, "--due", "2026-11-21T12:00Z", "--per-day", "10%") == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(";")[0] for line in said] == [
+        "anna: not late by this rule, late according to the platform",
+        "cleo: late by this rule, not late according to the platform",
+    ]
+
+
+def test_without_any_time_nobody_is_taken_for_punctual(out, capsys):
+    (out / "submissions.csv").write_text("student,time,late\nanna,,\nben,,\ncleo,,\n")
+    assert marks("late", out, "--due", "2026-11-21T12:00Z", "--per-day", "10%") == 1
+    assert "no submission of 02-allgather has a time; collect with --roster" in (
+        capsys.readouterr().err
+    )
+    # Nor do the times of collected files count, which are those of the collection.
+    asked = ("--due", "2020-01-01", "--per-day", "10%", "--submissions", out)
+    assert marks("late", out, *asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from mpilab.cli.course import RETURNS
 from mpilab.course.feedback import PLATFORMS
 from mpilab.grading.decisions import manual, override
 from mpilab.grading.gradebook import Gradebook, run_of
-from mpilab.grading.submission import find_submissions, keep_table
+from mpilab.grading.submission import class_of, keep_table
+from mpilab.util.kit import ROOT
 
 NOTEBOOK = b"{}"
 
@@ -49,10 +50,12 @@ def judged(base, *, unread=(), late=()):
     All texts get 8 and 7 points, except those of `unread`; `late` are two days late.
     """
     out, classroom = base / "out", base / "class"
-    students = [each.student for each in find_submissions(classroom, LAB)]
-    for student in students:
-        wrong = "fail" if student in late else "pass"
-        hand_in(out, verdict(student, f"the text of {student}", wrong))
+    found = class_of(classroom, LAB)
+    students = [each.student for each in found if not each.problem]
+    for each in found:
+        wrong = "fail" if each.student in late else "pass"
+        given = verdict(each.student, f"the text of {each.student}", wrong)
+        hand_in(out, unreadable(each.student, each.problem) if each.problem else given)
     keep_table(classroom, out)
     with Gradebook(out / "gradebook.sqlite") as book:
         runs = {student: run_of(book, LAB, student) for student in students}
@@ -62,6 +65,8 @@ def judged(base, *, unread=(), late=()):
             if student not in unread
             for exercise, points in (("why", 8), ("table", 7))
         )
+    if not late:
+        return out
     times = base / "times.csv"
     times.write_text(
         "student,time\n" + "".join(f'"{one}",2026-11-22T10:00\n' for one in late), encoding="utf-8"
@@ -150,11 +155,13 @@ def of_moodle(tmp_path):
 
 def test_moodle_takes_pages_by_number_and_points_with_reasons_by_identifier(of_moodle, capsys):
     run("feedback", of_moodle, code=1)
-    assert "Finn_105: awaiting manual grading: why, table" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Finn_105: awaiting manual grading: why, table" in said
+    assert "Eva_104: ungradable: No notebook could be collected from Eva_104_" in said
     assert not (of_moodle / "moodle").exists()
     run("feedback", of_moodle, "--partial")
     said = capsys.readouterr()
-    assert "moodle: 3 of 4 students" in said.out and said.err == ""
+    assert "moodle: 3 of 5 students" in said.out and said.err == ""
     pages = moodle_zip_import(of_moodle / "moodle" / "feedback.zip", MOODLES)
     assert {student: (name, whose(page)) for student, (name, page) in pages.items()} == {
         "Anna Schmidt": (f"{LAB}-feedback.html", "Anna Schmidt_101"),
@@ -204,14 +211,15 @@ def test_moodles_own_worksheet_is_filled_and_keeps_all_its_columns(of_moodle, tm
     )
     run("feedback", of_moodle, "--partial", "--template", template)
     said = capsys.readouterr().err
-    assert [line.rpartition(" ")[2] for line in said.splitlines()] == ["104", "106"]
+    assert [line.rpartition(" ")[2] for line in said.splitlines()] == ["106"]
     filled = of_moodle / "moodle" / "worksheet.csv"
     sheet = moodle_sheet_import(filled, MOODLES)
     assert {student: grade for student, (grade, _) in sheet.items()} == {
         "Anna Schmidt": "25",
         "Anna schmidt": "25",
         "=Dan;@x": "15.2",
-        "Finn": "",  # Moodle skips a row without a grade
+        "Eva": "",  # Moodle skips a row without a grade
+        "Finn": "",
     }
     assert sheet["Anna schmidt"][1] == "See me. A colleague" and sheet["Finn"][1] == ""
     with open(filled, encoding="utf-8", newline="") as file:
@@ -222,6 +230,16 @@ def test_moodles_own_worksheet_is_filled_and_keeps_all_its_columns(of_moodle, tm
     # Filled in a second time, it gets new comments, but only where ours were.
     run("feedback", of_moodle, "--partial", "--template", filled)
     assert moodle_sheet_import(filled, MOODLES) == sheet
+
+
+def test_moodle_is_not_sent_names_by_which_it_finds_nobody(of_moodle, tmp_path, capsys):
+    run("export", of_moodle, "--to", "moodle", "--partial", code=1)
+    assert "Give the assignment's grading worksheet as --template" in capsys.readouterr().err
+    assert not (of_moodle / "moodle.csv").exists()
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,username\nAnna Schmidt_101,as1\n")
+    run("export", of_moodle, "--to", "moodle", "--partial", "--roster", roster, code=1)
+    assert (of_moodle / "moodle.csv").read_text("utf-8").splitlines()[1:] == ["as1,25"]
 
 
 def test_a_namesakes_row_is_not_taken_for_a_student_who_has_none(of_moodle, tmp_path, capsys):
@@ -380,24 +398,52 @@ def test_without_a_table_everybody_gets_a_folder(tmp_path, capsys):
 
 CANVAS_GRADEBOOK = """\
 Student,ID,SIS User ID,SIS Login ID,Section,Lab 2 (22)
-    Points Possible,,,,,25
+    Points Possible,,,,,100
 "An, Na",501,007,anna,A,
+"O, Zo",502,008,zoe,A,
 """
 
 
+def canvas_submission(number, name, time):
+    """As GET /api/v1/courses/…/assignments/…/submissions?include[]=user returns it."""
+    return {
+        "user_id": number,
+        "submitted_at": time,
+        "late": False,
+        "user": {"id": number, "sortable_name": name},
+    }
+
+
 def downloads():
-    """What each platform would offer, with one student, in the current folder."""
-    put(Path(), f"class/anna/{LAB}.ipynb", f"course/submitted/anna/{LAB}/{LAB}.ipynb")
+    """What each platform would offer, in the current folder: anna has handed in, zoe has not."""
+    notebook = (ROOT / "labs" / f"{LAB}.ipynb").read_bytes()
+    clone = Path("mpi-lab-submissions", "mpi-lab-anna")
+    own = Path("course", "submitted", "anna", LAB)
+    for folder in (Path("class", "anna"), own, clone):
+        folder.mkdir(parents=True)
+        (folder / f"{LAB}.ipynb").write_bytes(notebook)
+    (own / "timestamp.txt").write_text("2026-11-20 22:10:05 UTC")
+    (own / "submission_secret.txt").write_text("secret")
     zips = {
         "moodle.zip": f"anna_101_assignsubmission_file/{LAB}.ipynb",
         "canvas.zip": f"anna_501_70001_{LAB}.ipynb",
     }
     for name, path in zips.items():
         with zipfile.ZipFile(name, "w") as archive:
-            archive.writestr(path, NOTEBOOK)
+            archive.writestr(path, notebook)
+    rows = (sheet_row(101, "anna"), sheet_row(0, "zoe").replace("Participant 0", "Participant 102"))
+    Path("worksheet.csv").write_text((FULL + "".join(rows)).replace("25.00", "100"), "utf-8")
+    listed = [
+        canvas_submission(501, "anna", "2026-11-20T21:10:00Z"),
+        canvas_submission(502, "zoe", None),
+    ]
+    Path("submissions.json").write_text(json.dumps(listed), "utf-8")
+    Path("classroom.csv").write_text(
+        "assignment_name,github_username,roster_identifier,submission_timestamp\n"
+        "mpi-lab,anna,a@x.org,2026-11-20 21:10:05 UTC\nmpi-lab,zoe,z@x.org,\n"
+    )
+    Path("roster.csv").write_text("student\nanna\nzoe\n")
     Path("gradebook.csv").write_text(CANVAS_GRADEBOOK)
-    clone = Path("mpi-lab-submissions", "mpi-lab-anna")
-    put(clone, f"{LAB}.ipynb")
     git(clone, "init", "-q", "-b", "main")
     git(clone, "add", ".")
     git(clone, "commit", "-qm", "done")
@@ -411,28 +457,75 @@ ROUND_TRIPS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory):
+    """The output folder of `mpilab grade` on anna's notebook, a blank one: the same for all
+    platforms, so that the tests below need not judge it again."""
+    base = tmp_path_factory.mktemp("graded")
+    (base / "class" / "anna").mkdir(parents=True)
+    shutil.copy(ROOT / "labs" / f"{LAB}.ipynb", base / "class" / "anna")
+    run("grade", base / "class", "--lab", LAB, "--out", base / "out", *GRADE)
+    return base / "out"
+
+
+GRADE = ("--unsafe-no-sandbox", "--no-progress")
+
+
 @pytest.mark.parametrize(("platform", "before", "after", "files"), ROUND_TRIPS)
 def test_each_round_trip_of_the_docs_is_made_by_its_commands(
-    platform, before, after, files, tmp_path, monkeypatch, capsys, require_tool
+    platform, before, after, files, judged_once, tmp_path, monkeypatch, capsys, require_tool
 ):
     require_tool("git")
     monkeypatch.chdir(tmp_path)
     downloads()
-    words = [shlex.split(command) for command in re.findall(r"`mpilab ([^`]*)`", before)]
-    if words:
+    shutil.copytree(judged_once, "out")
+    collects = [shlex.split(command) for command in re.findall(r"`mpilab ([^`]*)`", before)]
+    if collects:
         shutil.rmtree("class")
-    for command in words:
+    for command in collects:
         run(*command)
-    judged(tmp_path)
+    roster = ["--roster", "roster.csv"] if "`--roster roster.csv`" in before else []
+    capsys.readouterr()
+    run("grade", "class", "--lab", LAB, "--out", "out", *GRADE, *roster)
+    students = 2 if "--roster" in before else 1
+    # Only zoe's verdict is new.
+    assert f"{students - 1} of {students} submissions graded" in capsys.readouterr().out
+    run("marks", "override", "out", "--student", "anna", "--points", "20", "--reason", "read")
     for command in re.findall(r"`mpilab ([^`]*)`", after):
         if "--to nbgrader" not in command:  # tests/course/test_export.py needs nbgrader for that
             run(*shlex.split(command))
+    assert "NOT RETURNED" not in capsys.readouterr().err
     for name in re.findall(r"`([^`]*)`", files):
         if name.startswith("feedback-"):
             clone = tmp_path / "mpi-lab-submissions" / "mpi-lab-anna"
             assert whose(git(clone, "show", f"{name}:feedback/{LAB}.html")) == "anna"
         elif not name.endswith("gradebook.db"):
             assert Path(name).stat().st_size > 0, name
+    READ_BACK.get(platform, list)()
+
+
+def moodle_reads():
+    """What Moodle's two imports find in what was written."""
+    known = {101: "anna", 102: "zoe"}
+    sheet = moodle_sheet_import("out/moodle/worksheet.csv", known)
+    assert {name: grade for name, (grade, _) in sheet.items()} == {"anna": "20", "zoe": "0"}
+    pages = moodle_zip_import("out/moodle/feedback.zip", known)
+    assert {name: whose(page) for name, (_, page) in pages.items()} == {"anna": "anna"}
+
+
+def canvas_reads():
+    """What Canvas's imports find in what was written."""
+    pages = canvas_zip_import("out/canvas/feedback.zip", {(501, 70001): "anna"})
+    assert whose(pages["anna"]) == "anna"
+    sent = json.loads(Path("out/canvas/comments.json").read_text("utf-8"))["grade_data"]
+    assert sent["501"]["text_comment"].startswith("20 of 100 points.")
+    assert sent["502"]["text_comment"].startswith("0 of 100 points.")
+    with open("out/canvas.csv", encoding="utf-8", newline="") as file:
+        found = {row["ID"]: row["Lab 2 (22)"] for row in csv.DictReader(file) if row["ID"]}
+    assert found == {"501": "20", "502": "0"}
+
+
+READ_BACK = {"Moodle": moodle_reads, "Canvas": canvas_reads}
 
 
 def test_every_platform_has_a_round_trip():
@@ -526,7 +619,9 @@ def test_a_table_for_two_labs_gives_each_its_own_rows(tmp_path, capsys):
 
 def test_a_late_submission_is_found_by_the_table_without_naming_it(tmp_path, capsys):
     put(tmp_path / "download", f"Anna_1_assignsubmission_file/{LAB}.ipynb")
-    out = graded(tmp_path / "download", tmp_path)
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,time\nanna,2026-11-20T22:00\n")
+    out = graded(tmp_path / "download", tmp_path, "--roster", roster)
     due = ("--due", "2020-01-01", "--per-day", "10%", "--most", "40%")
     run("marks", "late", out, "--lab", LAB, *due)
     assert "1 of 1 late" in capsys.readouterr().out
