@@ -130,6 +130,15 @@ BODIES = {
     int got = 0, err = MPI_File_read_at(f, 8 - 16, &got, 1, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&f);
     return err;""",
+    # 4 and 8 bytes an element: beyond the largest number of a byte.
+    "beyond": f"""
+    {READ_ONLY}
+    int got = 0;
+    MPI_File_set_view(f, 4, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_read_at(f, (MPI_Offset)1 << 61, &got, 0, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_set_view(f, 8, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_read_at(f, ((MPI_Offset)1 << 61) - 1, &got, 0, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);""",
     "bad_view": f"""
     {READ_ONLY}
     const int err = MPI_File_set_view(f, 0, MPI_DOUBLE, MPI_INT, "native", MPI_INFO_NULL);
@@ -222,6 +231,11 @@ def test_offsets_are_bytes_of_the_file_also_through_a_view_with_holes(calls, ran
 def test_offsets_are_those_of_the_data_where_a_filetype_begins_with_a_hole(results, calls):
     assert [output.returned for output in results["shifted_view"].outputs] == [0, 0]
     assert calls("shifted_view", 0)[1:-1] == [("set_view", 4, 8, 0), ("read_at", 16, 4, 4)]
+
+
+def test_a_place_beyond_any_file_is_none(calls):
+    found = [offset for name, offset, *_ in calls("beyond", 0) if name == "read_at"]
+    assert found == [NONE, NONE]
 
 
 def test_a_view_from_the_current_place_on_tells_where_that_is(calls):

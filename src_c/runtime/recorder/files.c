@@ -165,9 +165,12 @@ int64_t file_byte_at(MPI_File file, MPI_Offset offset)
         return MPILAB_NONE;
     if (offset < 0)
         return offset; /* in no file: the number that was given */
-    if (!entry->has_holes)
-        return entry->displacement + offset * entry->etype_bytes;
     MPI_Offset byte;
+    if (!entry->has_holes)
+        return __builtin_mul_overflow(offset, entry->etype_bytes, &byte) ||
+                       __builtin_add_overflow(byte, entry->displacement, &byte)
+                   ? MPILAB_NONE /* no file is as large */
+                   : byte;
     return PMPI_File_get_byte_offset(file, offset, &byte) == MPI_SUCCESS ? byte : MPILAB_NONE;
 }
 
