@@ -305,7 +305,7 @@ int simulated_begun(int err, int peer, const MPI_Request *made)
                          MPI_Comm comm, MPI_Request *request)                                     \
     {                                                                                             \
         const int err = PMPI_##called(buffer, count, datatype, peer, tag, comm, request);         \
-        return simulated_begun(err, peer, request);                                                         \
+        return simulated_begun(err, peer, request);                                               \
     }
 
 NOTED(isend, Isend, const void *)
