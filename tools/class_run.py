@@ -2,10 +2,12 @@
 
     python tools/class_run.py [--students 120] [--keep DIR]
 
-Makes a class of that size from the answers of the sample class, as a zip that Moodle would offer
-for download. Then collects it, grades it in two shares, merges these, marks the texts, reports,
-exports and returns feedback: each step by the command that an instructor would type. `make class`
-runs it; docs/performance.md has such a table.
+Makes a class of that size from the answers of the sample class, as the zip and the grading
+worksheet that Moodle would offer for download; every tenth student hands in a day late, and every
+twentieth nothing. Then collects it, grades it in two shares, merges these, marks the texts, gives
+zeros, deducts for lateness, reports, exports and returns feedback: each step by the command that an
+instructor would type. At the end, the worksheet must have a mark for everybody but those whose
+submission cannot be judged. `make class` runs it; docs/performance.md has such a table.
 
 "largest process" is the highest resident memory of any process of a step, as the kernel counts it.
 "all together" is the proportional share of memory of all its processes, sampled twice a second.
@@ -31,6 +33,7 @@ import psutil
 
 from mpilab.errors import InputError
 from mpilab.util import door
+from mpilab.util.files import csv_text
 
 ROOT = Path(__file__).resolve().parents[1]
 LAB = "02-allgather"
@@ -50,16 +53,32 @@ class Step:
     together: int
 
 
-def moodle_zip(path: Path, students: int) -> None:
-    """Write a class of the sample class's answers, in turn, as Moodle's 'Download all submissions'.
+def moodle_download(folder: Path, students: int) -> None:
+    """Write download.zip, a class of the sample class's answers in turn, and worksheet.csv.
 
-    The student 'Ada 001' hands in ada's notebook of the sample class.
+    They are in the form of Moodle's 'Download all submissions' and 'Download grading worksheet'.
+    The student 'Ada 001' hands in ada's notebook of the sample class, unless it is a twentieth.
     """
     notebooks = sorted(SAMPLE_CLASS.glob(f"*/{LAB}.ipynb"))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    rows = [
+        ["Identifier", "Full name", "Status", "Grade", "Maximum grade"]
+        + ["Last modified (submission)", "Last modified (grade)", "Feedback comments"]
+    ]
+    with zipfile.ZipFile(folder / "download.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number, notebook in enumerate(islice(cycle(notebooks), students), start=1):
-            name = f"{notebook.parent.name.title()} {number:03}"
-            archive.write(notebook, f"{name}_{10_000 + number}_assignsubmission_file/{LAB}.ipynb")
+            name, id_ = f"{notebook.parent.name.title()} {number:03}", 10_000 + number
+            status, time = "No submission - ", "-"
+            if number % 20:
+                archive.write(notebook, f"{name}_{id_}_assignsubmission_file/{LAB}.ipynb")
+                status, time = "Submitted for grading - ", ON_TIME
+            if number % 20 == 10:
+                status, time = "Submitted for grading - 1 day 1 hour late - ", LATE
+            rows.append([f"Participant {id_}", name, status, "", "100", time, "-", ""])
+    (folder / "worksheet.csv").write_text(csv_text(rows), encoding="utf-8")
+
+
+ON_TIME, LATE = "Friday, 20 November 2026, 9:59 PM", "Sunday, 22 November 2026, 12:59 AM"
+DUE = "2026-11-20T23:59"
 
 
 def give_points(path: Path) -> None:
@@ -74,21 +93,18 @@ def give_points(path: Path) -> None:
         writer.writerows(rows)
 
 
-def run(command: str, folder: Path) -> Step:
-    """Run 'mpilab COMMAND' in a folder; the Step that it was.
-
-    Exit status 1 means that some students were left out, with a list, as the unreadable ones are.
-    """
+def run(command: str, folder: Path, status: int = 0) -> Step:
+    """Run 'mpilab COMMAND' in a folder; the Step that it was. Its exit status must be `status`."""
     words = [sys.executable, "-m", "mpilab", *command.split()]
     began = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log)
         with sampled(process.pid) as together:
-            _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+            _, ended, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(ended)
     wall = time.perf_counter() - began
-    if process.returncode not in (0, 1):
+    if process.returncode != status:
         raise InputError(f"mpilab {command}: exit status {process.returncode}; see {log.name}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -131,8 +147,8 @@ def _memory(pid: int) -> int:
 
 def steps(students: int, folder: Path) -> Iterator[Step]:
     """The Steps of a class of `students`, run in an empty folder."""
-    moodle_zip(folder / "download.zip", students)
-    yield run(f"collect download.zip class --lab {LAB}", folder)
+    moodle_download(folder, students)
+    yield run(f"collect download.zip class --lab {LAB} --roster worksheet.csv", folder)
     for share in (1, 2):
         grade = f"grade class --lab {LAB} --share {share}/2 --out share-{share} --no-progress"
         yield run(grade, folder)
@@ -140,10 +156,35 @@ def steps(students: int, folder: Path) -> Iterator[Step]:
     yield run(f"marks export out manual.csv --lab {LAB}", folder)
     give_points(folder / "manual.csv")
     yield run(f"marks import out manual.csv --lab {LAB}", folder)
+    yield run(f"marks absent out --lab {LAB} --zero", folder)
+    yield run(f"marks late out --lab {LAB} --due {DUE} --per-day 10%", folder)
     yield run(f"report out --lab {LAB}", folder)
-    for target in ("csv", "moodle", "gradescope"):
+    for target in ("csv", "moodle --template worksheet.csv", "gradescope"):
         yield run(f"export out --lab {LAB} --to {target} --partial", folder)
-    yield run("feedback out --to moodle --roster class/submissions.csv --partial", folder)
+    yield run("feedback out --template worksheet.csv --partial", folder)
+    check(students, folder)
+
+
+def check(students: int, folder: Path) -> None:
+    """Raise InputError unless the filled worksheet has the marks that it should have."""
+    with open(folder / "out" / "grades.csv", encoding="utf-8", newline="") as file:
+        marks = {row["student"]: row for row in csv.DictReader(file)}
+    with open(folder / "out" / "moodle" / "worksheet.csv", encoding="utf-8", newline="") as file:
+        given = {row["Full name"]: row["Grade"] for row in csv.DictReader(file)}
+    without = {name for name, row in marks.items() if row["status"] == "ungradable"}
+    late = {name for name, row in marks.items() if float(row["penalty"] or 0) > 0}
+    for what, found, wanted in (
+        ("students", len(marks), students),
+        (
+            "marks",
+            {name: mark for name, mark in given.items() if mark}.keys(),
+            marks.keys() - without,
+        ),
+        ("zeros for nothing", {given[name] for name in given if int(name[-3:]) % 20 == 0}, {"0"}),
+        ("late students", {int(name[-3:]) % 20 for name in late}, {10}),
+    ):
+        if found != wanted and students >= 20:
+            raise InputError(f"{what}: {found} instead of {wanted}; see {folder}")
 
 
 def table(students: int, done: list[Step]) -> str:

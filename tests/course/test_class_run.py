@@ -6,10 +6,13 @@ from mpilab.cli import main
 
 
 def test_the_class_is_a_download_of_moodle_with_the_sample_classs_answers(tmp_path, capsys):
-    class_run.moodle_zip(tmp_path / "download.zip", 30)
-    made = tmp_path / "class"
-    assert main(["collect", str(tmp_path / "download.zip"), str(made), "--lab", class_run.LAB]) == 0
-    assert "30 submissions of 02-allgather from moodle" in capsys.readouterr().out
+    class_run.moodle_download(tmp_path, 30)
+    made, sheet = tmp_path / "class", tmp_path / "worksheet.csv"
+    words = ["collect", tmp_path / "download.zip", made, "--lab", class_run.LAB, "--roster", sheet]
+    assert main(list(map(str, words))) == 0
+    said = capsys.readouterr()
+    assert "29 submissions of 02-allgather from moodle" in said.out and said.err == ""
+    assert "1 handed in nothing: " in said.out
     sample = {path.read_bytes() for path in class_run.SAMPLE_CLASS.glob("*/*.ipynb")}
     assert {path.read_bytes() for path in made.glob("*/*.ipynb")} == sample
 
