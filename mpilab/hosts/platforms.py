@@ -341,8 +341,8 @@ def options(platform: Platform, version: str) -> dict[str, str]:
         "smpi/or": overhead,
         "smpi/send-is-detached-thresh": str(EAGER_BYTES),
         # Long enough to end a polling loop, too short to affect the results.
-        "smpi/test": "1e-7",
-        "smpi/iprobe": "1e-7",
+        "smpi/test": "1e-8",
+        "smpi/iprobe": "1e-8",
         "smpi/grow-injected-times": "no",
         "contexts/guard-size": "64",  # pages: keep endless recursion out of other ranks' stacks
     }

@@ -1,7 +1,7 @@
-/* Polling: each call that finds nothing takes SMPI 0.1 µs of simulated time (smpi/test, smpi/iprobe in
- * mpilab/hosts/platforms.py), so a rank that waits for milliseconds would poll 10,000 times. Here, it
- * takes a share of the time for which this rank has polled without success: the rank goes on at most
- * this share later than it could, after a few hundred polls. */
+/* Polling: each call takes SMPI 10 ns of simulated time (smpi/test, smpi/iprobe in
+ * mpilab/hosts/platforms.py), so a rank that waits for a millisecond would poll 100,000 times. Here,
+ * one takes a share of the time for which this rank has polled without success: the rank goes on at
+ * most this share later than it could, after a few hundred polls. */
 #include "simulated.h"
 #include <math.h>
 #include <simgrid/actor.h>
@@ -11,7 +11,7 @@
 
 static const double SHARE = 1.0 / 64;
 /* In seconds: below, SMPI's own step is longer; above, a rank that polls forever would end time. */
-static const double SHORTEST = 1e-7, LONGEST = 1e-3;
+static const double SHORTEST = 1e-8, LONGEST = 1e-3;
 static double since = -1; /* when this rank began to poll; negative if its last poll had success */
 
 void simulated_polled(int success)
