@@ -446,7 +446,8 @@ def _page(options: argparse.Namespace) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         verdicts, notes = marks.refresh(book, lab, options.folder)
-    print(f"\n{server.given} marks saved")
+    count = len(server.marked)
+    print(f"\n{count} mark{'s' * (count != 1)} saved")
     _tell_waiting(verdicts)
     _tell(notes)
 

@@ -408,7 +408,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 class MarkingServer(ThreadingHTTPServer):
     """Serves the page for one lab of an open Gradebook at `url`.
 
-    `given` counts the marks saved. Use serve_forever and server_close.
+    `marked` holds (student, exercise, item) of each item that has got points here, and still has
+    them. Use serve_forever and server_close.
     """
 
     daemon_threads = True
@@ -418,7 +419,8 @@ class MarkingServer(ThreadingHTTPServer):
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
             raise InputError(f"port {port}: {error.strerror}; name another port, or none") from None
-        self.book, self.lab, self.given = book, lab, 0
+        self.book, self.lab = book, lab
+        self.marked: set[tuple[str, str, str]] = set()
         self.token = secrets.token_urlsafe(24)
         self.url = f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
@@ -527,7 +529,8 @@ class MarkingServer(ThreadingHTTPServer):
                 f"{said['student']}: the text has changed since the page was opened; reload it"
             )
         (kept,) = self.book.decide([decision], seen={decision.on: str(said.get("seen", ""))})
-        self.given += 1
+        mark = (kept.student, kept.exercise, kept.item)
+        (self.marked.discard if kept.withdrawn else self.marked.add)(mark)
         return _kept(kept)
 
 

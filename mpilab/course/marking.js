@@ -213,11 +213,20 @@ function row(answer, item, name) {
     save(false);
   });
   made.addEventListener("keydown", (event) => {
-    if (!event.altKey || !/^[1-9]$/.test(event.key)) return;
+    const digit = shortcut(event);
+    if (!/^[1-9]$/.test(digit)) return;
     event.preventDefault();
-    take(Number(event.key) - 1);
+    take(Number(digit) - 1);
   });
   return made;
+}
+
+// The digit or letter that is pressed with Alt, or "". With Option, a Mac types another sign (Alt+Z
+// is an omega), and a French keyboard has digits only with Shift: then the place of the key tells.
+function shortcut(event) {
+  if (!event.altKey || event.ctrlKey || event.metaKey) return "";
+  const place = /^(?:Digit|Numpad|Key)([0-9A-Z])$/.exec(event.code);
+  return /^[0-9a-z]$/i.test(event.key) || !place ? event.key.toLowerCase() : place[1].toLowerCase();
 }
 
 // Saves in progress, so that Enter and the change event that follows save only once.
@@ -369,7 +378,7 @@ const shortcuts = {
   },
 };
 document.addEventListener("keydown", (event) => {
-  const call = event.altKey && !event.ctrlKey && shortcuts[event.key.toLowerCase()];
+  const call = shortcuts[shortcut(event)];
   if (!call || !exercises.length) return;
   event.preventDefault();
   call();

@@ -33,6 +33,11 @@ def served(tmp_path):
         server.communicate()
 
 
+def press_with_alt(place, key, code):
+    """Press the key at the place `code`, which types `key` together with Alt."""
+    place.dispatch_event("keydown", {"key": key, "code": code, "altKey": True})
+
+
 def why(out):
     """{student: (points, comment)} for the first text, as they count."""
     with Gradebook(out / "gradebook.sqlite") as book:
@@ -87,7 +92,8 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
 
     server.send_signal(signal.SIGINT)
     assert server.wait(120) == 0
-    assert "3 of 3 submissions still await manual grading" in server.stdout.read()
+    said = server.stdout.read()
+    assert "\n3 marks saved\n" in said and "3 of 3 submissions still await manual grading" in said
     assert re.search(r"^anna,02-allgather,10,6.5,,16.5,", (out / "grades.csv").read_text(), re.M)
     page.goto((out / "feedback" / "ben.html").as_uri())
     assert grave_findings(page) == []
@@ -252,6 +258,33 @@ def test_a_grader_sees_question_model_answer_and_code_and_clicks_criteria(page, 
     page.get_by_label("texts as written").check()
     expect(page.get_by_role("article", name="Answer 1").locator(".text")).to_contain_text("\\log_2")
     assert trouble == []
+
+
+def test_shortcuts_are_those_of_the_keyboard_at_hand(page, of_the_lab):
+    """With Option, a Mac types other signs; on a French keyboard, a digit needs Shift."""
+    from playwright.sync_api import expect
+
+    _, serve = of_the_lab
+    page.goto(serve())
+    anna, ben = (page.get_by_role("article", name=name) for name in ("anna", "ben"))
+    anna.locator("input").fill("3")
+    anna.get_by_label("Comment").fill("rounds only")
+    anna.locator("input").press("Enter")
+    expect(page.locator("#said")).to_have_text("anna: 3 of 8 points saved.")
+    for key in ("¡", "&"):
+        ben.locator("input").focus()
+        ben.get_by_label("Comment").fill("")
+        press_with_alt(ben.locator("input"), key, "Digit1")
+        expect(ben.get_by_label("Comment")).to_have_value("rounds only")
+    ben.get_by_label("Comment").fill("")
+    opened = page.locator("#question")
+    expect(opened).not_to_have_attribute("open", "")
+    press_with_alt(ben.locator("input"), "µ", "KeyM")
+    expect(opened).to_have_attribute("open", "")
+    press_with_alt(ben.locator("input"), "y", "KeyZ")  # of a German keyboard: not Alt+Z
+    expect(page.locator("#said")).to_have_text("anna: 3 of 8 points saved.")
+    press_with_alt(ben.locator("input"), "z", "KeyY")
+    expect(page.locator("#said")).to_have_text("anna: undone, 3 points.")  # and no comment
 
 
 def test_two_graders_at_once_lose_nothing(browser, of_the_lab):
