@@ -46,7 +46,7 @@ ANEW := anew
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab doctor build clean anew
+.PHONY: help setup lab update doctor build clean anew
 # Not in a handout:
 .PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench class release refresh site lint format constraints
 # End
@@ -108,6 +108,10 @@ class: setup ## run a class through collect, grade, mark, report and export; tim
 	$(BIN)/python tools/class_run.py --students $(STUDENTS)
 
 # End
+
+update: setup ## add the labs of the next zip to this folder: make update ZIP=../mpi-labs.zip
+	$(if $(ZIP),,$(error name the zip: make update ZIP=../mpi-labs.zip))
+	@$(BIN)/mpilab update "$(ZIP)"
 
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/
 	@+$(KERNELS) -s all

@@ -6,7 +6,7 @@ the exit status.
 run        run, costs, simulate
 matrices   matrix, cannon, reads
 measure    sweep, bench, learn, rules
-cluster    hosts, hostfile, kernelspec, new, doctor
+cluster    hosts, hostfile, kernelspec, new, update, doctor
 grading    grade, marks, regrade, merge, report, rubric
 course     collect, export, feedback, similar, leaderboard, release
 common     their shared code
@@ -24,7 +24,7 @@ from mpilab.util.kit import revision
 
 # The commands in the order of `mpilab --help`.
 GROUPS = {
-    "for students": ("new", "doctor", "run", "simulate", "costs", "matrix", "cannon"),
+    "for students": ("new", "update", "doctor", "run", "simulate", "costs", "matrix", "cannon"),
     "for instructors": (
         "collect",
         "grade",

@@ -31,6 +31,12 @@ Create a course folder: the notebooks of all labs, hostfiles, scripts for Slurm,
 must be new or empty. Kernels are compiled when they are first used, into your cache folder
 ($XDG_CACHE_HOME/mpilab, or ~/.cache/mpilab).
 """
+UPDATE_DESCRIPTION = """\
+Bring this handout up to the next one, ZIP: add its labs, pages and kernels, and replace files that
+you have not changed (to run a notebook changes nothing). What you have changed or added stays;
+where ZIP has a newer version of it, that lies beside it, as NAME.new. 'make update ZIP=FILE' calls
+this.
+"""
 HOSTS_DESCRIPTION = """\
 Emulate the hosts of a cluster on this machine: each with its own name, network and shared memory,
 and links with the bandwidth and latency given in the description.
@@ -49,6 +55,7 @@ def add_commands(commands: Commands) -> None:
     _add_hostfile(commands)
     _add_kernelspec(commands)
     _add_new(commands)
+    _add_update(commands)
     _add_doctor(commands)
 
 
@@ -129,18 +136,44 @@ def _add_new(commands: Commands) -> None:
         "new", help="create a course folder with the labs", description=NEW_DESCRIPTION
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a new or empty folder")
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="DIR may be a course folder: copy what it lacks, such as new labs; change nothing",
+    )
     parser.set_defaults(call=_new)
 
 
 def _new(options: argparse.Namespace) -> None:
     """Create the folder and print the next steps."""
-    folder = mpilab.course.handout.course_folder(options.folder)
+    folder = mpilab.course.handout.course_folder(options.folder, add=options.add)
     labs = list((folder / "labs").glob("[0-9]*.ipynb"))
     print(f"{folder}: {len(labs)} notebooks in labs/, with hostfiles/, slurm/, data/ and docs/")
     print("\nNext:")
     print("  mpilab doctor    # check this machine")
     print(f"  cd {shlex.quote(str(folder))}")
     print("  jupyter lab labs/START.ipynb    # open the start page of the labs")
+
+
+# `mpilab update SOURCE`: in a handout, take over what the next one has.
+
+
+def _add_update(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "update", help="add the labs of the next handout", description=UPDATE_DESCRIPTION
+    )
+    parser.add_argument("source", type=Path, metavar="ZIP", help="the next handout: zip or folder")
+    parser.set_defaults(call=_update)
+
+
+def _update(options: argparse.Namespace) -> None:
+    done = mpilab.course.handout.update(options.source)
+    print(f"labs: {', '.join(done.labs)}")
+    print(f"{len(done.added)} new files, {len(done.replaced)} newer, {len(done.removed)} removed")
+    for name in done.kept:
+        other = f"; the new version is {done.beside[name]}" if name in done.beside else ""
+        print(f"yours, and not changed: {name}{other}")
+    print("next: make setup")
 
 
 # `mpilab hosts up|run|list|down`: emulated hosts that stay up.

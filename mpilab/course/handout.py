@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from mpilab import __version__
 from mpilab.errors import InputError
 from mpilab.grading.release import (
     KERNELSPEC,
@@ -28,7 +30,7 @@ from mpilab.grading.release import (
 )
 from mpilab.judging import rubric
 from mpilab.util.files import atomic_write, replace_folder
-from mpilab.util.kit import PACKAGES, ROOT
+from mpilab.util.kit import PACKAGES, REVISION, ROOT, revision
 from mpilab.util.text import suggestion
 
 START = "START.ipynb"
@@ -70,6 +72,21 @@ _NOT_FOR_STUDENTS = re.compile(r"^# Not in a handout:.*?^# End\n\n?", re.MULTILI
 
 # Folders that notebooks and jobs refer to by path. Everything else stays in the kit.
 _COURSE = ("labs", "hostfiles", "slurm", "data", "docs")
+
+# So that a handout can be the repository that students' own are made from.
+_IGNORED_BY_GIT = """\
+/.venv/
+/.venv.lock
+/build/
+/out/
+/labs/help/
+mpilab-logs/
+.mpilab-checks/
+*.egg-info/
+__pycache__/
+.ipynb_checkpoints/
+.virtual_documents/
+"""
 
 # Build products contain the solutions as machine code.
 _DERIVED = ("__pycache__", "*.py[cod]", "*.o", "*.so", "*.a", "build", "*.egg-info", ".*")
@@ -433,6 +450,9 @@ def _write_handout(new: Path, labs: tuple[str, ...], withheld: set[Path], root: 
         shutil.copytree(folder / "help", new / "docs")
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     atomic_write(new / "Makefile", _NOT_FOR_STUDENTS.sub("", makefile))
+    atomic_write(new / ".gitignore", _IGNORED_BY_GIT)
+    # In a student's repository, git would name the student's commit.
+    atomic_write(new / REVISION, f"{revision() or __version__}\n")
     fronts = [front(source, folder / "checks") for source in sources]
     help_pages = [{"name": name, "title": _title(root, name)} for name in HELP]
     text = _template(root, README).render(labs=fronts, help=help_pages)
@@ -574,6 +594,102 @@ def _keep(
     return tuple(sorted(kept))
 
 
+# A student's handout gets what the next one has.
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What `update` has done, as lists of files below the handout.
+
+    kept     files that the student has changed, and that stay
+    beside   {such a file: the new version, which lies beside it}
+    """
+
+    labs: tuple[str, ...]
+    added: list[str]
+    replaced: list[str]
+    removed: list[str]
+    kept: list[str]
+    beside: dict[str, str]
+
+
+def update(source: str | Path, root: str | Path = ROOT) -> Updated:
+    """Bring the handout in the folder `root` up to `source`, a later one: a folder or a zip.
+
+    New files come, and those change that are as they were handed out; a notebook that was only run
+    counts as such. Whatever else somebody has changed stays, with the new version beside it as
+    NAME.new.EXT, and so does everything that was added. Each file changes at once, and the list of
+    files last: after an interruption, `update` can be called again. Raises InputError, before
+    anything changes, if one of the two is not a handout, or if `source` lacks a lab of `root`.
+    """
+    source, root = Path(source), Path(root)
+    if not (root / LIST).is_file():
+        raise InputError(
+            f"{root}: is not a handout but a kit; update it with 'git pull' and 'make setup'"
+        )
+    before, later = _handed_out(root), _handed_out(source)
+    if before is None or later is None:
+        raise InputError(f"{source}: there is no handout; name the zip or folder that you got")
+    if missing := [lab for lab in before["labs"] if lab not in later["labs"]]:
+        raise InputError(
+            f"{source}: has no lab {', '.join(missing)}, which is in {root}; ask for a handout "
+            "with all labs, or unpack this one into a folder of its own"
+        )
+    try:
+        with tempfile.TemporaryDirectory(prefix="mpilab-update-") as scratch:
+            new = source
+            if _is_zip(source):
+                new = Path(scratch, "new")
+                _unpack(source, new)
+            return _update(new, root, before["files"], later)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or root}: {error.strerror or error}; then run 'make update' again"
+        ) from None
+
+
+def _update(new: Path, root: Path, before: dict[str, str], later: dict[str, Any]) -> Updated:
+    """Like `update`, from the folder `new`, after its checks."""
+    done = Updated(tuple(later["labs"]), [], [], [], [], {})
+    released = {}
+    for name, path in sorted(_files(new)):
+        if name == LIST or path.is_symlink():
+            continue
+        place, fresh, was = root / name, _fingerprint(path), before.get(name)
+        released[name] = fresh
+        found = _fingerprint(place) if os.path.lexists(place) else None
+        if found == fresh:
+            continue
+        if found is None or found == was:
+            (done.added if found is None else done.replaced).append(name)
+            _put(path, place)
+            continue
+        done.kept.append(name)
+        aside = place.with_name(f"{place.stem}.new{place.suffix}")
+        other = aside.relative_to(root).as_posix()
+        if fresh != was or other in before:
+            _put(path, aside)
+            done.beside[name], released[other] = other, fresh
+    for name, was in before.items():
+        place = root / name
+        gone = name not in released and not name.startswith("labs/")
+        if gone and place.is_file() and _fingerprint(place) == was:
+            place.unlink()
+            done.removed.append(name)
+    listed = {"labs": later["labs"], "files": dict(sorted(released.items()))}
+    atomic_write(root / LIST, json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+    return done
+
+
+def _put(source: Path, place: Path) -> None:
+    """Put a copy of a file at `place`, with the time of now, by which make sees that it is new."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f".{place.name}.part")
+    _copy(str(source), str(part))
+    os.utime(part)
+    part.replace(place)
+
+
 def _pack(folder: Path, path: Path, top: str) -> Path:
     """Zip `folder`, called `top` in the zip, into the file `path`; its Path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -595,20 +711,36 @@ def _unpack(path: Path, folder: Path) -> None:
                 file.chmod(0o755 if member.external_attr >> 16 & 0o100 else 0o644)
 
 
-def course_folder(directory: str | Path, root: str | Path = ROOT) -> Path:
+def course_folder(directory: str | Path, root: str | Path = ROOT, *, add: bool = False) -> Path:
     """Create a course folder in `directory`, which must be new or empty; its Path.
 
     It holds the student notebooks of all labs, hostfiles, Slurm scripts, data and docs. The kit
-    stays where it is. Raises InputError if `directory` is not empty or cannot be written to.
+    stays where it is. With `add`, `directory` may be a course folder, which gets the files that it
+    lacks; what it has stays as it is. Raises InputError if `directory` is not empty or cannot be
+    written to.
     """
     directory, root = Path(directory), Path(root)
+
+    def copied(source: str, target: str) -> None:
+        if not os.path.lexists(target):
+            _copy(source, target)
+
     try:
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise InputError(f"{directory}: is not an empty folder; name a new one for the course")
+        is_used = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
+        if is_used and not (add and (directory / "labs" / START).is_file()):
+            kind = "a course folder" if add else "an empty folder"
+            raise InputError(f"{directory}: is not {kind}; name a new one for the course")
         leave_out = shutil.ignore_patterns("source", "checks", *_DERIVED)
         for name in _COURSE:
-            shutil.copytree(root / name, directory / name, ignore=leave_out, copy_function=_copy)
-        write_help(directory / "labs", root / "docs")
+            if (root / name).is_dir():  # a handout may have no data
+                shutil.copytree(
+                    *(root / name, directory / name),
+                    ignore=leave_out,
+                    copy_function=copied,
+                    dirs_exist_ok=add,
+                )
+        if not is_used:
+            write_help(directory / "labs", root / "docs")
     except OSError as error:
         raise InputError(
             f"{error.filename or directory}: {error.strerror}; name a folder that you can write to"

@@ -12,11 +12,11 @@ import zipfile
 
 import pytest
 
-from mpilab import cli
+from mpilab import __version__, cli
 from mpilab.course import handout as module
-from mpilab.course.handout import LIST, handout
+from mpilab.course.handout import LIST, course_folder, handout, update
 from mpilab.errors import InputError
-from mpilab.util.kit import ROOT
+from mpilab.util.kit import ROOT, revision
 
 SOURCE = """\
 # %% [markdown]
@@ -104,6 +104,7 @@ def test_a_handout_holds_what_students_need_and_no_solution_in_any_form(kit, tmp
     pages = {f"{folder}/{name}.md" for folder in ("docs", "labs/help") for name in module.HELP}
     assert set(files(out)) == pages | {
         *("LICENSE", "Makefile", "README.md", "mpilab/__init__.py", "tools/setup.py"),
+        *(".gitignore", "REVISION"),
         *("labs/02-second.ipynb", "labs/START.ipynb"),
         *("labs/checks/02-second.toml", "labs/checks/answers.json"),
         # The answer of an earlier lab, whose students have had it back.
@@ -233,6 +234,137 @@ def test_a_handout_may_be_a_zip_with_one_folder_to_which_labs_are_added(kit, tmp
     assert got.pop("mpi labs/labs/syllabus.md") == b"added"
     assert got == {f"mpi labs/{name}": content for name, content in files(folder).items()}
     assert sorted(os.listdir(tmp_path)) == ["folder", "kit", "mpi labs.zip"]
+
+
+# The student's side: `mpilab update` in a handout.
+
+
+def edit(notebook, text):
+    page = json.loads(notebook.read_text())
+    page["cells"][1]["source"] = text
+    put(notebook, json.dumps(page))
+
+
+@pytest.mark.parametrize("form", ["zip", "folder"])
+def test_an_update_adds_labs_and_changes_nothing_that_a_student_has_written(form, kit, tmp_path):
+    mine = handout(tmp_path / "mine", ["02-second"], kit).path
+    edit(mine / "labs" / "02-second.ipynb", "my answer")
+    put(mine / "LICENSE", "mine")
+    put(mine / "labs" / "notes.md", "mine")
+    stamp = (mine / "src_c" / "allgather" / "bruck.c").stat().st_mtime_ns
+    put(kit / "src_c" / "allgather" / "bruck.c", "newer\n")
+    source = kit / "labs" / "source" / "02-second.py"
+    put(source, source.read_text().replace("# # 02-second", "# # 02-second, corrected"))
+    name = "next.zip" if form == "zip" else "next"
+    later = handout(tmp_path / name, ["02-second", "03-third"], kit).path
+    done = update(later, mine)
+    assert done.labs == ("02-second", "03-third")
+    assert {"labs/03-third.ipynb", "labs/checks/03-third.toml"} <= set(done.added)
+    assert {"src_c/allgather/bruck.c", "labs/START.ipynb", "README.md"} <= set(done.replaced)
+    assert done.kept == ["LICENSE", "labs/02-second.ipynb"]
+    assert done.beside == {"labs/02-second.ipynb": "labs/02-second.new.ipynb"}
+    now = files(mine)
+    assert b"my answer" in now["labs/02-second.ipynb"] and now["labs/notes.md"] == b"mine"
+    assert b"corrected" in now["labs/02-second.new.ipynb"] and now["LICENSE"] == b"mine"
+    # make compiles what is newer than what it has compiled.
+    assert (mine / "src_c" / "allgather" / "bruck.c").stat().st_mtime_ns > stamp
+    again = update(later, mine)
+    assert (again.added, again.replaced, again.removed) == ([], [], []) and files(mine) == now
+
+
+def test_an_update_takes_out_what_a_lab_to_come_asks_for_unless_somebody_has_changed_it(
+    kit, tmp_path
+):
+    put(kit / "src_c" / "allgather" / "old.c", "1")
+    mine = handout(tmp_path / "mine", ["02-second"], kit).path
+    (kit / "src_c" / "allgather" / "old.c").unlink()
+    later = handout(tmp_path / "next.zip", ["02-second"], kit).path
+    assert update(later, mine).removed == ["src_c/allgather/old.c"]
+    put(kit / "src_c" / "allgather" / "old.c", "1")
+    mine = handout(tmp_path / "other", ["02-second"], kit).path
+    put(mine / "src_c" / "allgather" / "old.c", "mine")
+    assert update(later, mine).removed == []
+
+
+def test_an_update_that_is_interrupted_is_finished_by_the_next(kit, tmp_path, monkeypatch):
+    mine = handout(tmp_path / "mine", ["02-second"], kit).path
+    edit(mine / "labs" / "02-second.ipynb", "my answer")
+    later = handout(tmp_path / "next.zip", ["02-second", "03-third"], kit).path
+    whole = shutil.copytree(mine, tmp_path / "whole")
+    update(later, whole)
+    put_one, left = module._put, iter(range(3))
+
+    def interrupted(source, place):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device", str(place))
+        put_one(source, place)
+
+    monkeypatch.setattr(module, "_put", interrupted)
+    with pytest.raises(InputError, match="No space left on device; then run 'make update' again"):
+        update(later, mine)
+    monkeypatch.undo()
+    update(later, mine)
+    assert files(mine) == files(whole)
+    assert (mine / LIST).read_text() == (whole / LIST).read_text()
+
+
+def test_an_update_is_refused_before_anything_changes(kit, tmp_path):
+    mine = handout(tmp_path / "mine", ["02-second", "03-third"], kit).path
+    less = handout(tmp_path / "less.zip", ["02-second"], kit).path
+    climber = tmp_path / "climber.zip"
+    shutil.copy(handout(tmp_path / "full.zip", ["02-second", "03-third"], kit).path, climber)
+    with zipfile.ZipFile(climber, "a") as archive:
+        archive.writestr("full/../../escaped.txt", "x")
+    before = files(mine)
+    for source, root, words in [
+        (
+            less,
+            mine,
+            "less.zip: has no lab 03-third, which is in .*ask for a handout with all labs",
+        ),
+        (tmp_path / "gone.zip", mine, "gone.zip: there is no handout; name the zip"),
+        (put(tmp_path / "no.zip", "x"), mine, "no.zip: is not a zipped handout"),
+        (less, kit, "kit: is not a handout but a kit; update it with 'git pull'"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            update(source, root)
+    assert files(mine) == before
+    update(climber, mine)
+    assert not list(tmp_path.rglob("escaped.txt"))
+
+
+def test_a_handout_is_a_repository_that_names_the_kits_version(kit, tmp_path, require_tool):
+    require_tool("git")
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    for name in (".venv/x", "build/x.so", "labs/mpilab-logs/x", "labs/.ipynb_checkpoints/x"):
+        put(out / name, "made")
+    committed = files(out).keys() - {".venv/x", "build/x.so"}
+    git = ["git", "-C", out, "-c", "user.name=x", "-c", "user.email=x@x"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "mine"]):
+        subprocess.run([*git, *words], check=True)
+    listed = subprocess.run([*git, "ls-files"], capture_output=True, text=True, check=True)
+    kept = {name for name in committed if "mpilab-logs" not in name and "checkpoints" not in name}
+    assert set(listed.stdout.split()) == {
+        name for name in kept | {LIST} if not name.startswith("labs/help/")
+    }
+    told = (out / "REVISION").read_text().strip()
+    assert told == (revision() or __version__)
+
+
+def test_a_course_folder_gets_the_labs_that_it_lacks_and_keeps_what_it_has(kit, tmp_path):
+    for name in ("labs/START.ipynb", "labs/02-second.ipynb", "hostfiles/a", "slurm/a", "data/a"):
+        put(kit / name, "kit")
+    folder = course_folder(tmp_path / "course", kit)
+    put(folder / "labs" / "02-second.ipynb", "mine")
+    put(kit / "labs" / "03-third.ipynb", "new")
+    with pytest.raises(InputError, match="is not an empty folder"):
+        course_folder(folder, kit)
+    course_folder(folder, kit, add=True)
+    assert (folder / "labs" / "03-third.ipynb").read_text() == "new"
+    assert (folder / "labs" / "02-second.ipynb").read_text() == "mine"
+    other = put(tmp_path / "other" / "file", "x").parent
+    with pytest.raises(InputError, match="is not a course folder"):
+        course_folder(other, kit, add=True)
 
 
 def test_bad_input_is_refused_before_anything_is_written(kit, tmp_path):
