@@ -66,6 +66,8 @@ def run_inside(
         "OMPI_MCA_btl_tcp_if_include": "lo",
         faults.TOLD: "1",
         **openmpi.settings(ranks),
+        # With some datatypes, ROMIO writes beyond what it was given. A notebook may compare both.
+        **({} if verb == "execute" else openmpi.mpi_io("ompio")),
     }
     # -P: no module is taken from the work directory, where an answer may write.
     command = ["-P", "-m", "mpilab.grading.inside", verb]

@@ -10,7 +10,6 @@ from mpilab.util.kit import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 import fuzz_jail
 
-# The seeds' last bit chooses the implementation of MPI-IO.
 SEEDS = (1, 2, 2040, 2063)
 
 
