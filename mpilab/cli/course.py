@@ -29,8 +29,8 @@ TARGETS = {
     "nbgrader": "gradebook.db",
     "research": "research",
 }
-LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
-RETURNS = (*LAYOUTS, "gradescope", "folders")
+LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader", "gradescope")
+RETURNS = (*LAYOUTS, "folders")
 EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Students
 without a final mark (not judged, or awaiting manual grading) are never exported with a zero: the
@@ -57,7 +57,7 @@ what is written (to DIR/PLATFORM):
   canvas            feedback.zip for Upload Submissions, and comments.json for its API
   nbgrader          feedback/STUDENT/LAB/, for nbgrader release_feedback
   github-classroom  a commit on the branch feedback-LAB of each clone in --source
-  gradescope        STUDENT/results.json
+  gradescope        autograder.zip, and STUDENT/results.json
   folders           STUDENT/LAB.html
 examples:
   mpilab feedback out
@@ -499,7 +499,8 @@ def _add_collect(commands: Commands) -> None:
         type=Path,
         metavar="FILE",
         help="the class, with the times of submission: Moodle's grading worksheet, Canvas's "
-        "submissions as JSON, GitHub Classroom's CSV, or a CSV with the columns student and time",
+        "submissions as JSON, the CSV of GitHub Classroom or Gradescope, or one with the columns "
+        "student and time",
     )
     parser.add_argument(
         "--zone",

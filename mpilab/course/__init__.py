@@ -3,14 +3,14 @@
 In: downloads of a learning platform, and the gradebook that `mpilab.grading` has written. Out:
 pages and files for people and platforms. Nothing here decides marks.
 
-collect       submissions, from the layouts of Moodle, Canvas, nbgrader, GitHub Classroom
+collect       submissions, from the layouts of Moodle, Canvas, nbgrader, GitHub Classroom, Gradescope
 handout       what students get: a lab without answers, or a course folder
 prose         Markdown with formulas as safe HTML, for the marking page
 manual        points for free text and lateness, in a spreadsheet or in the browser
 marks         the marks in effect, and what went wrong most often
 report        the report on a class, as a page or as text
 export        marks for CSV, Moodle, Canvas, Gradescope and nbgrader (nbgrader_writer)
-feedback      pages and reasons, in the form that each platform imports
+feedback      pages and reasons, in the form that each platform imports (gradescope_autograder)
 similarity    C answers that resemble each other
 leaderboard   kernels of a class ranked by simulated time
 """

@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
+import yaml
+
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.submission import (
     TABLE,
@@ -34,6 +36,9 @@ from mpilab.util.files import atomic_write, bare_cell, csv_text, read_csv, read_
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
 MOODLE, CANVAS, GITHUB, NBGRADER = "moodle", "canvas", "github-classroom", "nbgrader"
+GRADESCOPE = "gradescope"
+# In the export of Gradescope: who sent what, and when.
+_METADATA = "submission_metadata.yml"
 
 # From Moodle 4.1 on, a folder's name does not end in '_'.
 MOODLE_NAME = re.compile(
@@ -206,6 +211,7 @@ def _read(path: Path) -> bytes:
 # Canvas      schmidtanna_LATE_12345_67890_lab-1.ipynb: user, submission, number of resubmissions
 # GitHub      assignment-username/..., as 'gh classroom clone student-repos' creates it
 # nbgrader    submitted/STUDENT/LAB/LAB.ipynb, with timestamp.txt next to it
+# Gradescope  submission_12345/..., with submission_metadata.yml next to it
 
 
 @dataclass(frozen=True)
@@ -299,17 +305,66 @@ def github(files: Files, lab: str, prefix: str = "") -> Sorted:
     return pieces, others
 
 
+def gradescope(files: Files, lab: str, prefix: str = "") -> Sorted:
+    """(pieces, other files) of Gradescope's 'Export Submissions'; each author has the files.
+
+    The number of a student is the e-mail address, by which Gradescope's autograder knows them.
+    """
+    lists = {each.parts[:-1]: each for each in files.files if each.name == _METADATA}
+    authors: dict[tuple[str, ...], list[tuple[str, str, datetime | None]]] = {}
+    for around, found in lists.items():
+        for folder, entry in _metadata(found).items():
+            authors[(*around, str(folder))] = entry
+    pieces, others = [], []
+    for found in files.files:
+        if found.name == _METADATA:
+            continue
+        place = next((p for p in authors if found.parts[: len(p)] == p), None)
+        if place is None:
+            others.append(found)
+            continue
+        file = "/".join(found.parts[len(place) :])
+        pieces += [Piece(name, email, file, found, time) for name, email, time in authors[place]]
+    return pieces, others
+
+
+def _metadata(found: Found) -> dict[str, list[tuple[str, str, datetime | None]]]:
+    """{folder: [(name, address, time) of each author]} in Gradescope's list of submissions."""
+    try:
+        listed = {}
+        for folder, entry in yaml.safe_load(found.read()).items():
+            created = entry.get(":created_at")
+            time = moment(created, UTC) if isinstance(created, str) else created
+            if time is not None and time.tzinfo is None:
+                time = time.replace(tzinfo=UTC)
+            people = entry[":submitters"]
+            listed[folder] = [(one[":name"], str(one[":email"]), time) for one in people]
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{found.path}: not as Gradescope writes it ({error!r}); export the submissions again"
+        ) from None
+    return listed
+
+
 def _folders(files: Files, depth: int) -> list[str]:
     """The sorted names of the folders at a depth."""
     return sorted({parts[depth] for parts in files.folders if len(parts) > depth} - {".git"})
 
 
-LAYOUTS = {MOODLE: moodle, CANVAS: canvas, GITHUB: github, NBGRADER: nbgrader}
+LAYOUTS = {
+    MOODLE: moodle,
+    CANVAS: canvas,
+    GITHUB: github,
+    NBGRADER: nbgrader,
+    GRADESCOPE: gradescope,
+}
 
 
 def layout_of(files: Files, lab: str) -> str:
     """The name of a download's layout; InputError if it has none of LAYOUTS."""
     names = [part for found in files.files for part in found.parts]
+    if _METADATA in names:
+        return GRADESCOPE
     if any(MOODLE_NAME.fullmatch(name) for name in names):
         return MOODLE
     if any(_canvas(found) for found in files.files):
@@ -396,6 +451,7 @@ def moment(text: str, zone: tzinfo) -> datetime:
 #             name, Status, Last modified (submission)
 # Canvas      its submissions as JSON, with include[]=user (doc/api/submissions.md)
 # GitHub      Classroom's CSV: github_username, submission_timestamp
+# Gradescope  the grades of the assignment as CSV: First Name, Last Name (or Name), Email
 # others      a CSV with the columns student and, if it is known, time and id
 
 
@@ -442,14 +498,15 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
     for column, read in (
         ("Identifier", _enrolled_moodle),
         ("github_username", _enrolled_github),
+        ("Email", _enrolled_gradescope),
         ("student", _enrolled_plain),
     ):
         if column in (name.strip() for name in header):
             return [read(path, row, zone) for row in rows]
     raise InputError(
         f"{path}: not a class list; it has the columns {', '.join(header)}. Give Moodle's grading "
-        "worksheet in English, Canvas's submissions as JSON, GitHub Classroom's CSV, or a CSV with "
-        "a column 'student'"
+        "worksheet in English, Canvas's submissions as JSON, the CSV of GitHub Classroom or "
+        "Gradescope, or one with a column 'student'"
     )
 
 
@@ -485,6 +542,11 @@ def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enroll
 def _enrolled_github(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
     name = row["github_username"]
     return Enrolled(name, "", _time_in(path, name, row.get("submission_timestamp", ""), zone))
+
+
+def _enrolled_gradescope(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+    both = f"{row.get('First Name', '')} {row.get('Last Name', '')}"
+    return Enrolled((row.get("Name") or both).strip(), row["Email"].strip())
 
 
 def _enrolled_plain(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from mpilab.course.collect import (
     CANVAS_ANONYMOUS,
     CANVAS_NAME,
     GITHUB,
+    GRADESCOPE,
     MOODLE,
     MOODLE_NAME,
     NBGRADER,
@@ -43,7 +45,7 @@ from mpilab.grading.submission import TABLE, Roster, read_roster
 from mpilab.util.files import atomic_write
 from mpilab.util.text import plain
 
-AUTO, FOLDERS, GRADESCOPE = "auto", "folders", "gradescope"
+AUTO, FOLDERS = "auto", "folders"
 
 # nbgrader releases feedback only with these beside it (nbgrader/exchange/default/
 # release_feedback.py): they tell its fetch_feedback whose page it is.
@@ -226,13 +228,15 @@ def _write_folders(target: Path, files: Mapping[str, Path], job: Job, gone: Iter
         atomic_write(target / path, pages[student])
 
 
-def _zip(target: Path, members: Mapping[str, str]) -> Path:
+def _zip(target: Path, members: Mapping[str, str], executable: Iterable[str] = ()) -> Path:
     """Write {name: text} as a zip; the same texts give the same bytes."""
+    executable = set(executable)
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in members.items():
             member = zipfile.ZipInfo(name)
-            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = (0o755 if name in executable else 0o644) << 16
             archive.writestr(member, text.encode())
     return atomic_write(target, data.getvalue())
 
@@ -256,6 +260,13 @@ def _unknown(page: Page, job: Job, platform: str) -> str:
 
 # Plain folders, and Gradescope.
 
+_AUTOGRADER = resources.files("mpilab.course") / "gradescope_autograder.py"
+# Its images have Python, but nothing says that they always will.
+_GRADESCOPE_SETUP = """\
+#!/bin/sh
+command -v python3 || { apt-get update && apt-get install -y python3; }
+"""
+
 
 def _folders(job: Job) -> Returned:
     lab, students = job.marks.lab, [page.student for page in job.pages]
@@ -267,8 +278,34 @@ def _folders(job: Job) -> Returned:
 def _gradescope(job: Job) -> Returned:
     _refuse_equal({each.student: each.student for each in job.marks.students}, "the folder")
     done = gradescope(job.marks, job.target, visibility=job.visibility, partial=True)
-    steps = ["let each student's run_autograder copy results.json to /autograder/results/"]
-    return Returned([job.target], done, steps=steps)
+    emails = {}
+    for student in done:
+        entry = job.roster.get(student, {})
+        email = entry.get("email") or entry.get("id", "")
+        if "@" in email:
+            emails[student] = email
+    if not emails:
+        notes = [
+            f"{job.target}: no autograder.zip, which needs addresses: collect from Gradescope's "
+            "export, or name a table with the columns student and email with --roster"
+        ]
+        return Returned([job.target], done, notes=notes)
+    _refuse_equal(emails, "the e-mail address")
+    without = [f"{one}: no e-mail address in {job.table}" for one in done if one not in emails]
+    places = {email.casefold(): f"results/{n}.json" for n, email in enumerate(emails.values())}
+    members = {
+        "setup.sh": _GRADESCOPE_SETUP,
+        "run_autograder": _AUTOGRADER.read_text("utf-8"),
+        "students.json": json.dumps(places, indent=1, ensure_ascii=False),
+    }
+    for student, place in zip(emails, places.values(), strict=True):
+        members[place] = (job.target / student / "results.json").read_text("utf-8")
+    archive = _zip(job.target / "autograder.zip", members, ("setup.sh", "run_autograder"))
+    steps = [
+        f"in the assignment, 'Configure Autograder': upload {archive}",
+        "then 'Regrade All Submissions': each student gets the results in it",
+    ]
+    return Returned([archive], list(emails), without, steps=steps)
 
 
 # Moodle: 'Upload multiple feedback files in a zip' finds a student by the number in the name of

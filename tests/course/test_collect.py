@@ -334,6 +334,55 @@ def test_who_has_no_time_is_left_out(tmp_path):
     assert set(times_of_csv(listed)) == {"anna"}
 
 
+GRADESCOPE = """\
+---
+submission_1001:
+  :submitters:
+  - :name: Anna Schmidt
+    :sid: '17'
+    :email: Anna@x.org
+  :created_at: 2026-11-20 21:10:05.462434000 Z
+  :score: 0.0
+  :status: processed
+submission_1002:
+  :submitters:
+  - :name: Ben
+    :email: ben@x.org
+  - :name: Cleo
+    :email: cleo@x.org
+  :created_at: 2026-11-21 08:00:00.000000000 Z
+"""
+
+
+def test_gradescopes_export_tells_authors_and_times_also_of_groups(tmp_path):
+    around = "assignment_77_export"
+    source = tmp_path / "export.zip"
+    source.write_bytes(
+        zipped(
+            {
+                f"{around}/submission_metadata.yml": GRADESCOPE.encode(),
+                f"{around}/submission_1001/{FILE}": b"anna",
+                f"{around}/submission_1002/labs/{FILE}": b"both",
+                f"{around}/submission_1003/{FILE}": b"nobody's",
+            }
+        )
+    )
+    roster = tmp_path / "grades.csv"
+    roster.write_text("First Name,Last Name,SID,Email,Status\nDan,Ott,18,dan@x.org,Missing\n")
+    done = collect(source, tmp_path / "class", LAB, roster=roster)
+    assert done.layout == "gradescope" and done.absent == ["Dan Ott"] and done.timeless == []
+    assert taken(tmp_path / "class") == {"Anna Schmidt": b"anna", "Ben": b"both", "Cleo": b"both"}
+    rows = table(tmp_path / "class")
+    assert rows["Anna Schmidt"]["id"] == "Anna@x.org"
+    assert times_of_csv(tmp_path / "class" / "submissions.csv")["Cleo"] == datetime(
+        2026, 11, 21, 8, tzinfo=UTC
+    )
+    assert done.left == [f"{around}/submission_1003/{FILE}: belongs to no student"]
+    source.write_bytes(zipped({"submission_metadata.yml": b"submission_1: [", f"a/{FILE}": b""}))
+    with pytest.raises(InputError, match="submission_metadata.yml: not as Gradescope writes it"):
+        collect(source, tmp_path / "class", LAB)
+
+
 # The platforms' lists: who is in the class, and when each student handed in.
 
 WORKSHEET = """\

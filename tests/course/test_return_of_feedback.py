@@ -5,6 +5,7 @@ import csv
 import html
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -404,6 +405,16 @@ Student,ID,SIS User ID,SIS Login ID,Section,Lab 2 (22)
 """
 
 
+GRADESCOPE_METADATA = """\
+submission_1:
+  :submitters:
+  - :name: anna
+    :sid: '17'
+    :email: Anna@x.org
+  :created_at: 2026-11-20 21:10:05.462434000 Z
+"""
+
+
 def canvas_submission(number, name, time):
     """As GET /api/v1/courses/…/assignments/…/submissions?include[]=user returns it."""
     return {
@@ -444,6 +455,10 @@ def downloads():
     )
     Path("roster.csv").write_text("student\nanna\nzoe\n")
     Path("gradebook.csv").write_text(CANVAS_GRADEBOOK)
+    with zipfile.ZipFile("gradescope.zip", "w") as archive:
+        archive.writestr(f"assignment_77_export/submission_1/{LAB}.ipynb", notebook)
+        archive.writestr("assignment_77_export/submission_metadata.yml", GRADESCOPE_METADATA)
+    Path("gradescope.csv").write_text("Name,SID,Email\nanna,17,Anna@x.org\nzoe,18,zoe@x.org\n")
     git(clone, "init", "-q", "-b", "main")
     git(clone, "add", ".")
     git(clone, "commit", "-qm", "done")
@@ -525,7 +540,42 @@ def canvas_reads():
     assert found == {"501": "20", "502": "0"}
 
 
-READ_BACK = {"Moodle": moodle_reads, "Canvas": canvas_reads}
+def gradescope_hands_out(home, *emails):
+    """What run_autograder leaves in results/ for a submission of these users, and its words."""
+    shutil.rmtree(home / "results", ignore_errors=True)
+    users = [{"email": email, "id": n, "name": "x"} for n, email in enumerate(emails)]
+    (home / "submission_metadata.json").write_text(json.dumps({"id": 1, "users": users}))
+    ran = subprocess.run(
+        [home / "source" / "run_autograder"],
+        env={"PATH": os.environ["PATH"], "MPILAB_AUTOGRADER": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    file = home / "results" / "results.json"
+    assert (ran.returncode == 0) == file.exists()
+    return json.loads(file.read_text("utf-8")) if file.exists() else ran.stderr
+
+
+def gradescope_reads():
+    """What its container does with what was written."""
+    home = Path("container").absolute()
+    with zipfile.ZipFile("out/gradescope/autograder.zip") as archive:
+        archive.extractall(home / "source")
+        for name in ("run_autograder", "setup.sh"):
+            mode = archive.getinfo(name).external_attr >> 16
+            assert mode == 0o755
+            (home / "source" / name).chmod(mode)
+    assert subprocess.run([home / "source" / "setup.sh"]).returncode == 0
+    anna = gradescope_hands_out(home, "anna@X.org")
+    assert anna["score"] == 20 and len(anna["tests"]) > 4
+    assert gradescope_hands_out(home, "zoe@x.org")["score"] == 0
+    assert "There are no marks for dan@x.org yet" in gradescope_hands_out(home, "dan@x.org")
+    assert "marks for dan@x.org" in gradescope_hands_out(home, "Anna@x.org", "dan@x.org")
+    # Two in a group have one result, or none.
+    assert "differ" in gradescope_hands_out(home, "Anna@x.org", "zoe@x.org")
+
+
+READ_BACK = {"Moodle": moodle_reads, "Canvas": canvas_reads, "Gradescope": gradescope_reads}
 
 
 def test_every_platform_has_a_round_trip():
