@@ -3,7 +3,7 @@
 In: downloads of a learning platform, and the gradebook that `mpilab.grading` has written. Out:
 pages and files for people and platforms. Nothing here decides marks.
 
-collect       submissions, from the layouts of Moodle, Canvas, nbgrader, GitHub Classroom, Gradescope
+collect       submissions of Moodle, Canvas, nbgrader, GitHub Classroom and Gradescope
 handout       what students get: a lab without answers, or a course folder
 prose         Markdown with formulas as safe HTML, for the marking page
 manual        points for free text and lateness, in a spreadsheet or in the browser
