@@ -11,7 +11,16 @@ from class_made_up import LAB, class_in, verdict
 
 from mpilab.cli import main
 from mpilab.course.marks import kind_of
+from mpilab.judging.verdict import NOT_HANDED_IN
+from mpilab.util.kit import ROOT
 
+# A promise: kept once nothing is wider than the window.
+FITS = """() => new Promise((done) => {
+    const look = () => document.documentElement.scrollWidth <= innerWidth
+        ? done() : requestAnimationFrame(look);
+    look();
+})"""
+SCREENSHOTS = ROOT / "out" / "screenshots"
 EVIL = "<script>alert('x')</script>"
 
 
@@ -237,7 +246,7 @@ def test_the_figures_are_drawn_under_the_pages_own_policy(out, tmp_path, require
     from playwright.sync_api import sync_playwright
 
     page = tmp_path / "report.html"
-    class_in(out, blamed("gus", 5))
+    class_in(out, blamed("gus", 5), verdict("zoe", ["ungradable"] * 3, {}, NOT_HANDED_IN))
     main(["report", str(out), "--lab", LAB, "-o", str(page), "--names"])
     said = []
     with sync_playwright() as playwright:
@@ -252,6 +261,12 @@ def test_the_figures_are_drawn_under_the_pages_own_policy(out, tmp_path, require
         tab.locator("svg.main-svg .bars .point").first.wait_for(state="attached")
         bars = tab.locator(".js-plotly-plot").count()
         findings = grave_findings(tab)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        tab.screenshot(path=SCREENSHOTS / "report.png", full_page=True)
+        tab.set_viewport_size({"width": 390, "height": 844})
+        # plotly draws anew when the window has changed.
+        tab.evaluate(FITS)
+        tab.screenshot(path=SCREENSHOTS / "report-phone.png", full_page=True)
         browser.close()
     assert (bars, said, findings) == (3, [], [])
 
