@@ -326,6 +326,35 @@ def test_nbgrader_finds_its_own_tree_with_the_keys_that_release_needs(tmp_path, 
     assert "no timestamp.txt and submission_secret.txt of ben;" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first time, pip downloads nbgrader
+def test_nbgrader_itself_releases_what_was_written(tmp_path):
+    from nbgrader_venv import nbgrader_python
+
+    course, exchange, python = tmp_path / "course", tmp_path / "exchange", nbgrader_python()
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    for student in ("anna", "ben"):
+        put(course, f"submitted/{student}/{LAB}/{LAB}.ipynb")
+        own = course / "submitted" / student / LAB
+        (own / "timestamp.txt").write_text("2026-11-20 22:10:05 UTC")
+        (own / "submission_secret.txt").write_text(f"secret of {student}")
+    out = graded(course, tmp_path, unread=["ben"])
+    run("feedback", out, "--partial", "-o", course)
+    ran = subprocess.run(
+        [python, "-m", "nbgrader", "release_feedback", LAB, "--course", "mpi"]
+        + [f"--Exchange.root={exchange}", f"--CourseDirectory.root={course}"],
+        cwd=course,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    # One that fetch_feedback finds by the student's key alone.
+    (released,) = (exchange / "mpi" / "feedback").glob("*.html")
+    assert whose(released.read_text("utf-8")) == "anna"
+
+
 # GitHub Classroom
 
 
