@@ -159,7 +159,7 @@ class TestMakeDemo:
                 command = (  # as far as its address; then Ctrl-C
                     "(timeout -s INT 120 make lab 2>&1 || true) | grep -m 1 /lab/tree/START.ipynb"
                 )
-            elif command.startswith("cp "):
-                command = f"mkdir -p ../NEW/labs && {command}"
+            elif command.startswith("make update"):
+                command = f"cp /srv/labs.zip ../mpi-labs.zip && {command}"
             done = demo.system.run(f"cd labs && {command}", "student", timeout=1500)
             assert done.returncode == 0, f"{command}\n{done.stdout}"
