@@ -225,6 +225,7 @@ class Piece:
     late          True or False according to the platform; None if it does not say
     attempt       how many times the file had been submitted before
     is_text       a text that was typed into the platform, instead of a file
+    number        the platform's number of the file; '' if there is none
     """
 
     student: str
@@ -235,6 +236,7 @@ class Piece:
     late: bool | None = None
     attempt: int = 0
     is_text: bool = False
+    number: str = ""
 
 
 # The pieces, and the files that are no student's notebook.
@@ -415,7 +417,8 @@ def _canvas(found: Found) -> Piece | None:
     again = _AGAIN.search(match["file"])
     attempt = int(again[1]) if again else 0
     return Piece(
-        match["name"], match["id"], match["file"], found, None, bool(match["late"]), attempt
+        *(match["name"], match["id"], match["file"], found, None, bool(match["late"]), attempt),
+        number=match["submission"],
     )
 
 
@@ -463,12 +466,14 @@ class Enrolled:
     time          when the submission was handed in, an aware datetime; None if unknown, or if there
                   is none
     late          True or False according to the platform; None if it does not say
+    files         the platform's numbers of the files in the submission, which a group shares
     """
 
     student: str
     id: str = ""
     time: datetime | None = None
     late: bool | None = None
+    files: frozenset[str] = frozenset()
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -565,7 +570,8 @@ def _enrolled_canvas(path: Path, text: str) -> list[Enrolled]:
                 name = each["user"]["sortable_name"] if "user" in each else f"anon_{number}"
                 time = each["submitted_at"] and moment(each["submitted_at"], UTC)
                 late = bool(each.get("late")) if time else None
-                found.append(Enrolled(canvas_name(name), number, time or None, late))
+                sent = frozenset(str(file["id"]) for file in each.get("attachments") or ())
+                found.append(Enrolled(canvas_name(name), number, time or None, late, sent))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: not Canvas's submissions as JSON ({error!r}); fetch them again from its API "
@@ -675,7 +681,9 @@ def collect(
     sent = {student: own[0] for student, own in groups.items()} | chosen
     changed = table.add(sent, contents, notes)
     if roster:
-        table.list_absent({names[key]: key[1] for key in map(_person, members) if key in names})
+        absent = {names[_person(one)]: one for one in members if _person(one) in names}
+        for student in table.list_absent(absent, f"not in {Path(source).name}"):
+            left.append(f"{student}: handed in {absent[student].time}, but has no file here")
     table.write()
     return Collected(layout, chosen, changed, table.absent, table.timeless, notes, left)
 
@@ -683,27 +691,32 @@ def collect(
 def _enroll(
     pieces: Iterable[Piece], members: Iterable[Enrolled], notes: list[str], roster: str
 ) -> tuple[list[Piece], list[Enrolled]]:
-    """(the pieces with what the class's list says of them, the students who sent nothing).
+    """(the pieces with what the class's list says of them, the students who have none).
 
-    Students are found by the platform's number, else by name; for a group, Moodle puts its name and
-    '-' before that of the member.
+    Students are found by the number of the file or their own, else by name. For a group, Moodle has
+    a copy for each member, and puts the group's name and '-' before theirs; Canvas has one file,
+    under the group's name, which each member gets.
     """
     members = list(members)
     by_id = {one.id: one for one in members if one.id}
     by_name = {one.student.casefold(): one for one in members}
     found, seen, unknown = [], set(), {}
     for piece in pieces:
-        one = by_id.get(piece.id) or by_name.get(piece.student.casefold())
-        if one is None or (one.id and piece.id and one.id != piece.id):  # a namesake
+        owners = [one for one in members if piece.number in one.files]
+        if not owners:
+            one = by_id.get(piece.id) or by_name.get(piece.student.casefold())
+            is_other = one and one.id and piece.id and one.id != piece.id  # a namesake
+            owners = [one] if one and not is_other else []
+        if not owners:
             unknown[piece.student] = f"{piece.student}: {piece.found.path}: is not in {roster}"
-        else:
+            found.append(piece)
+        for one in owners:
             seen.add(one)
-            name = piece.student
-            if name.endswith(f"-{one.student}"):
-                name = one.student
+            is_known = piece.number in one.files or piece.student.endswith(f"-{one.student}")
+            name = one.student if is_known else piece.student
             late = piece.late if one.late is None else one.late
-            piece = replace(piece, student=name, time=one.time or piece.time, late=late)
-        found.append(piece)
+            id_, time = one.id or piece.id, one.time or piece.time
+            found.append(replace(piece, student=name, id=id_, time=time, late=late))
     notes += unknown.values()
     return found, [one for one in members if one not in seen]
 
@@ -874,11 +887,20 @@ class _Table:
             self.rows[student] = row
         return changed
 
-    def list_absent(self, students: Mapping[str, str]) -> None:
-        """List {student: number} as those who handed in nothing, instead of those listed before."""
+    def list_absent(self, students: Mapping[str, Enrolled], lost: str) -> list[str]:
+        """List {student: Enrolled} as those who handed in nothing, instead of those listed before.
+
+        Returns those with a time and without a file of an earlier collection; `lost` is in the
+        place of the path of their files.
+        """
         self.rows = {name: row for name, row in self.rows.items() if row[4]}
-        for student, number in students.items():
-            self.rows.setdefault(student, [student, "", "", number, "", self.lab, self.layout])
+        new = [name for name in students if name not in self.rows]
+        for student in new:
+            one = students[student]
+            time = one.time.isoformat(timespec="seconds") if one.time else ""
+            row = [student, time, "", one.id, lost if time else "", self.lab, self.layout]
+            self.rows[student] = row
+        return [student for student in new if students[student].time]
 
     @property
     def absent(self) -> list[str]:

@@ -392,7 +392,8 @@ def _canvas(job: Job) -> Returned:
             if match
         ]
         found = next((each for each in names if each["id"] == number), None)
-        if found is None and not (page.effective.is_absent and number):
+        # Of a group, the file is under the number of one member: the others get words only.
+        if not number or (not names and not page.effective.is_absent):
             without.append(_unknown(page, job, "Canvas"))
             continue
         ids[page.student] = number

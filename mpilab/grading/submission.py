@@ -530,7 +530,7 @@ def class_of(
     for name, row in read_roster(table, lab).items():
         if student_name(name).casefold() not in known:
             source = row.get("source", "")
-            problem = f"No notebook could be collected from {source}." if source else NOT_HANDED_IN
+            problem = f"No notebook could be collected ({source})." if source else NOT_HANDED_IN
             found.append(Submission(student_name(name), lab, problem=problem))
     return sorted(found, key=lambda submission: submission.student)
 

@@ -429,7 +429,7 @@ def test_moodles_worksheet_gives_the_times_and_who_handed_in_nothing(anna, tmp_p
     }
     problems = {each.student: each.problem for each in class_of(dest, LAB)}
     assert problems["Finn"] == NOT_HANDED_IN and rows["Finn"]["source"] == ""
-    assert "No notebook could be collected from Eva_103" in problems["Eva"]
+    assert "No notebook could be collected (Eva_103_" in problems["Eva"]
     assert problems["Anna Schmidt"] == problems["Ben"] == ""
     # Finn hands in after all, and Anna leaves the class.
     later = tmp_path / "later.zip"
@@ -496,6 +496,30 @@ def test_canvas_gives_times_by_its_api_and_texts_are_told_from_nothing(tmp_path)
         collect(source, tmp_path / "class", LAB, roster=listed)
 
 
+def test_each_member_of_a_group_of_canvas_gets_its_file_and_a_lost_one_is_no_zero(tmp_path):
+    source = put(tmp_path / "download", {f"team7_9001_70001_{FILE}": b"ours"})
+    shared = {"attachments": [{"id": 70001, "filename": FILE}]}
+    listed = tmp_path / "submissions.json"
+    submissions = [
+        canvas_submission(9001, "Schmidt, Anna", "2026-11-20T23:10:00Z") | shared,
+        canvas_submission(9002, "O'Neil, Ben", "2026-11-20T23:10:00Z") | shared,
+        canvas_submission(9003, "Eva, Cleo", "2026-11-20T20:10:00Z"),
+        canvas_submission(9004, "Ott, Dan", None),
+    ]
+    listed.write_text(json.dumps(submissions), "utf-8")
+    done = collect(source, tmp_path / "class", LAB, roster=listed)
+    assert taken(tmp_path / "class") == {"schmidtanna": b"ours", "oneilben": b"ours"}
+    assert {name: row["id"] for name, row in table(tmp_path / "class").items()} == {
+        "schmidtanna": "9001",
+        "oneilben": "9002",
+        "evacleo": "9003",
+        "ottdan": "9004",
+    }
+    assert done.absent == ["ottdan"] and "evacleo: handed in 2026-11-20" in done.left[0]
+    problems = {each.student: each.problem for each in class_of(tmp_path / "class", LAB)}
+    assert problems["evacleo"] == "No notebook could be collected (not in download)."
+
+
 def test_an_anonymous_assignment_of_canvas(tmp_path):
     source = put(
         tmp_path / "download",
@@ -552,5 +576,5 @@ def test_a_namesake_gets_nobodys_time_and_strangers_are_told(tmp_path):
     with pytest.raises(InputError, match="have the name 'Anna': Anna 1 and Anna 2"):
         collect(source, tmp_path / "class", LAB, roster=sheet)
     done = collect(source, tmp_path / "class", LAB, roster=sheet, with_ids=True)
-    assert done.timeless == ["Anna_1"] and done.absent == ["Anna_2"]
+    assert done.timeless == ["Anna_1"] and "Anna_2: handed in 2026-11-20" in done.left[0]
     assert done.notes == [f"Anna: Anna_1_assignsubmission_file_/{FILE}: is not in sheet.csv"]

@@ -158,7 +158,7 @@ def test_moodle_takes_pages_by_number_and_points_with_reasons_by_identifier(of_m
     run("feedback", of_moodle, code=1)
     said = capsys.readouterr().err
     assert "Finn_105: awaiting manual grading: why, table" in said
-    assert "Eva_104: ungradable: No notebook could be collected from Eva_104_" in said
+    assert "Eva_104: ungradable: No notebook could be collected (Eva_104_" in said
     assert not (of_moodle / "moodle").exists()
     run("feedback", of_moodle, "--partial")
     said = capsys.readouterr()
@@ -295,6 +295,24 @@ def test_canvas_takes_pages_by_its_numbers_and_reasons_through_its_api(tmp_path,
     assert comments[9001].startswith("15.2 of 25 points.\nHanded in late: 3.8 points deducted.\n")
     assert "- Any P: 0 of 6. P = 3: deadlock" in comments[9001]
     assert "well put, Schmidtanna_9002" in comments[9002]
+
+
+def test_the_members_of_a_group_of_canvas_all_get_words_and_one_gets_the_page(tmp_path, capsys):
+    put(tmp_path / "download", f"team7_9001_70001_{LAB}.ipynb")
+    shared = {"attachments": [{"id": 70001}]}
+    listed = tmp_path / "submissions.json"
+    members = [
+        canvas_submission(9001, "anna", "2026-11-20T21:10:00Z") | shared,
+        canvas_submission(9002, "ben", "2026-11-20T21:10:00Z") | shared,
+    ]
+    listed.write_text(json.dumps(members))
+    out = graded(tmp_path / "download", tmp_path, "--roster", listed)
+    run("feedback", out)
+    assert "canvas: 2 of 2 students" in capsys.readouterr().out
+    pages = canvas_zip_import(out / "canvas" / "feedback.zip", {(9001, 70001): "anna"})
+    assert {name: whose(page) for name, page in pages.items()} == {"anna": "anna"}
+    body = json.loads((out / "canvas" / "comments.json").read_text("utf-8"))
+    assert set(body["grade_data"]) == {"9001", "9002"}
 
 
 # nbgrader
