@@ -126,6 +126,7 @@ refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/python -m mpilab.measure.scale --page docs/scale.md
 	$(BIN)/python tools/trust.py
 	$(BIN)/python tools/lengths.py
+	$(BIN)/python tools/effects.py
 	$(BIN)/python tools/rooms.py
 	$(BIN)/python tests/hostile/attacks.py
 
