@@ -27,8 +27,8 @@ from mpilab.grading import sandbox
 from mpilab.grading.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = """setup demo test test-all test-fresh test-algorithm fuzz-jail lab doctor bench class build
-    release refresh site lint format clean""".split()
+VERBS = """setup demo test test-all test-fresh test-algorithm fuzz-jail lab doctor bench class
+    update build release refresh site lint format clean""".split()
 PYENV = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
 PATH = os.environ["PATH"]  # before any test changes it
 # glob, unlike Path.glob, finds nothing in a folder that this user may not read.
