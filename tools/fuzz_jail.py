@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpilab.kernels import build, jail, openmpi
+from mpilab.kernels.symbols import GROUPS, mpi_calls
 
 # How fuzz.c ends a process: MPI waits, the shim or the recorder does not return, or a trap in a
 # callback or in a collective under way.
@@ -166,15 +167,19 @@ def roles() -> dict[str, str]:
     return found
 
 
-def table() -> str:
-    """The calls as fuzz.c includes them."""
+def table(allowed: bool = False) -> str:
+    """The calls as fuzz.c includes them; with `allowed`, those that no exercise allows are never
+    made."""
     lines, known = [], roles()
+    permitted = mpi_calls(GROUPS)
     for name, kind in sorted(jail.offered().items()):
         short, (takes, _, gives) = name.removeprefix("MPI_"), kind.partition(">")
         if 2 * len(takes) != len(known[name]):
             raise ValueError(f"{name}: {known[name]!r} for {takes!r}")
         blocks = next((word for word, names in _BLOCKS.items() if short in names.split()), "NEVER")
         weight = next((n for pattern, n in _WEIGHTS.items() if re.match(pattern, short)), 3)
+        if allowed and name.startswith("MPI_") and not permitted.fullmatch(name):
+            weight = 0
         given = [f"({'u64' if letter == 'l' else 'u32'})a[{at}]" for at, letter in enumerate(takes)]
         row = [name, f'"{known[name]}"', blocks, str(weight), *given]
         lines.append(f"{'FUZZED' if gives else 'FUZZED_VOID'}({', '.join(row)})")
@@ -236,12 +241,12 @@ def _calls(log: str) -> list[tuple[int, str, str]]:
     return made
 
 
-def build_program() -> Path:
-    """The program that makes the calls, built with sanitizers."""
+def build_program(allowed: bool = False) -> Path:
+    """The program that makes the calls, as in `table`, built with sanitizers."""
     jail.FOLDER.mkdir(parents=True, exist_ok=True)
-    listed = jail.FOLDER / "fuzz_calls.inc"
-    if not listed.exists() or listed.read_text(encoding="utf-8") != table():
-        listed.write_text(table(), encoding="utf-8")
+    listed, wanted = jail.FOLDER / "fuzz_calls.inc", table(allowed)
+    if not listed.exists() or listed.read_text(encoding="utf-8") != wanted:
+        listed.write_text(wanted, encoding="utf-8")
     said = build.make("jail-fuzz", timeout=600.0)
     if said.returncode != 0:
         raise SystemExit(f"fuzz_jail: it cannot be built:\n{said.stderr[-4000:]}")
@@ -454,10 +459,13 @@ def main() -> int:
     parser.add_argument(
         "--minimize", type=float, default=60.0, help="seconds to shorten a finding; default: 60"
     )
+    parser.add_argument(
+        "--allowed", action="store_true", help="only calls that an exercise can allow"
+    )
     parser.add_argument("--most", type=int, default=3, help="stop after so many findings")
     options = parser.parse_args()
     options.ranks = [int(word) for word in options.ranks.split(",")]
-    build_program()
+    build_program(options.allowed)
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mpilab-fuzz-"))
     endings: Counter[str] = Counter()
@@ -493,7 +501,9 @@ def main() -> int:
                             known.add(key_of(ended.why))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    unused = [name for name in jail.offered() if not calls[name]]
+    permitted = mpi_calls(GROUPS)
+    wanted = [n for n in jail.offered() if not options.allowed or permitted.fullmatch(n)]
+    unused = [name for name in wanted if not calls[name]]
     print(
         f"{sequences} sequences in {time.monotonic() - began:.0f} s, made {runs} times: "
         f"{calls.total()} calls that no trap precedes, {trapped} trapped, {len(known)} findings"
