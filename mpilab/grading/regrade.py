@@ -28,7 +28,6 @@ from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.submission import (
     Submission,
     class_of,
-    find_submissions,
     keep_table,
     parse,
 )
@@ -36,6 +35,7 @@ from mpilab.grading.workers import Workers
 from mpilab.judging.judge import ungradable
 from mpilab.judging.rubric import Exercise
 from mpilab.judging.verdict import (
+    NOT_HANDED_IN,
     ExerciseVerdict,
     SubmissionVerdict,
     isolated_by,
@@ -310,7 +310,7 @@ def regrade(
     out, assignment = Path(out), Assignment.load(lab, root)
     logged = len(faults.recorded())
     asked = assignment.rubric.exercise(exercise)
-    found = find_submissions(submissions, lab)
+    found = [s for s in class_of(submissions, lab) if s.problem != NOT_HANDED_IN]
     with marks.opened(out, lab) as book:
         runs = {run.verdict.student: run for run in book.newest(lab)}
         left = _left(found, runs)

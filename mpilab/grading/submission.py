@@ -526,12 +526,19 @@ def class_of(
     table = Path(roster) if roster else Path(path, TABLE)
     if student or not (roster or (Path(path).is_dir() and table.is_file())):
         return found
-    known = {submission.student.casefold() for submission in found}
+    known = {submission.student.casefold(): submission for submission in found}
     for name, row in read_roster(table, lab).items():
-        if student_name(name).casefold() not in known:
-            source = row.get("source", "")
-            problem = f"No notebook could be collected ({source})." if source else NOT_HANDED_IN
-            found.append(Submission(student_name(name), lab, problem=problem))
+        student = student_name(name)
+        here = known.get(student.casefold())
+        if here is not None:
+            # The folder may hold another lab's notebook, and the table says that nothing came.
+            file = Path(path, here.student, f"{lab}.ipynb")
+            if not here.problem or "source" not in row or os.path.lexists(file):
+                continue
+            found.remove(here)
+        source = row.get("source", "")
+        problem = f"No notebook could be collected ({source})." if source else NOT_HANDED_IN
+        found.append(Submission(student, lab, problem=problem))
     return sorted(found, key=lambda submission: submission.student)
 
 

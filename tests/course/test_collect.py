@@ -440,6 +440,30 @@ def test_moodles_worksheet_gives_the_times_and_who_handed_in_nothing(anna, tmp_p
     assert {each.student: each.problem for each in class_of(dest, LAB)}["Finn"] == ""
 
 
+def test_who_handed_in_another_lab_is_absent_in_this_one_all_the_same(tmp_path):
+    other, dest = "03-rank-mapping", tmp_path / "class"
+    first = {
+        f"{name}_{number}_assignsubmission_file/{other}.ipynb": b"x"
+        for name, number in (("Anna Schmidt", 101), ("Ben", 102), ("Finn", 104))
+    }
+    collect(put(tmp_path / "1", first), dest, other)
+    sheet = put(tmp_path, {"sheet.csv": WORKSHEET.format(anna="-").encode()}) / "sheet.csv"
+    second = put(tmp_path / "2", {f"Ben_102_assignsubmission_file/{FILE}": b"ben"})
+    done = collect(second, dest, LAB, roster=sheet)
+    assert done.absent == ["Anna Schmidt", "Finn"]
+    problems = {each.student: each.problem for each in class_of(dest, LAB)}
+    assert problems["Finn"] == problems["Anna Schmidt"] == NOT_HANDED_IN
+    assert problems["Ben"] == "" and "(not in 2)" in problems["Eva"]
+    assert {each.student: each.problem for each in class_of(dest, other)} == {
+        "Anna Schmidt": "",
+        "Ben": "",
+        "Finn": "",
+    }
+    # In a class without that table, a folder without the notebook is to be looked at.
+    roster = put(tmp_path, {"roster.csv": b"student\nFinn\n"}) / "roster.csv"
+    assert "Finn: " in {e.student: e.problem for e in class_of(dest, LAB, roster=roster)}["Finn"]
+
+
 def test_a_worksheet_in_another_language_is_refused_with_the_remedy(tmp_path):
     source = put(tmp_path / "download", DOWNLOAD)
     sheet = tmp_path / "sheet.csv"
