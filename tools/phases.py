@@ -1,23 +1,35 @@
 """Show where the processor time of a graded submission goes, as a table in Markdown.
 
     python tools/phases.py [SUBMISSION.ipynb LAB]
+    python tools/phases.py --rubric [LAB ...]
 
 Grades one submission (default: ada's of the sample class), one sandboxed job at a time, and adds
 up the processor time of the jobs of each kind, including all processes that they start. The rest is
 the grader's own. docs/performance.md has such a table.
+
+With --rubric, judges our answers to the labs (default: all) instead, and compares what each job
+takes with what the grader expects a right answer to take (mpilab.grading.referee.usual_work, and
+notebook_seconds of the rubric). That is what the limits on processor time are made of.
 """
 
+import json
 import resource
 import shutil
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from mpilab.grading.grade import Assignment, grade, prepare
-from mpilab.grading.sandbox import Outcome, Sandbox
+from mpilab.cases.case import Case
+from mpilab.grading import referee
+from mpilab.grading.answers import answer_id, without_examples
+from mpilab.grading.grade import Assignment, execute, grade, prepare
+from mpilab.grading.proving import references_of
+from mpilab.grading.sandbox import Outcome, Sandbox, open_sandbox
+from mpilab.judging.rubric import TEXT
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = (str(ROOT / "grading/sample-class/ada/02-allgather.ipynb"), "02-allgather")
@@ -38,8 +50,65 @@ def used(whose: int) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def compare(labs: Sequence[str]) -> None:
+    """Print what each job of our answers to these labs takes, beside what is expected."""
+    sandbox, plain_run = open_sandbox(), Sandbox.run
+    print("| lab | answer | job | ranks | taken | expected | ratio |")
+    print("|---|---|---|---:|---:|---:|---:|")
+
+    def row(lab: str, name: str, verb: str, ranks: object, taken: float, usual: float) -> None:
+        ratio = taken / usual
+        print(
+            f"| {lab} | {name} | {verb} | {ranks} | {taken:.2f} s | {usual:.2f} s | {ratio:.2f} |"
+        )
+
+    for lab in labs:
+        assignment = Assignment.load(lab)
+        prepare(assignment)
+        answers: dict[str, str] = {}
+        for name, exercise, source in references_of(lab, assignment.rubric):
+            answers.setdefault(exercise, source)
+            asked = assignment.rubric.exercise(exercise)
+            if asked.kind == TEXT:
+                continue
+            label = f"{exercise} ({name.removeprefix('reference').strip() or 'ours'})"
+
+            def run(
+                sandbox: Sandbox,
+                command: Sequence[str],
+                about: tuple[str, str] = (lab, label),
+                **options: Any,
+            ) -> Outcome:
+                outcome = plain_run(sandbox, command, **options)
+                verb, ranks, usual = Path(command[-1]).name, 0, referee.CALL_WORK_S
+                if verb == "compile":
+                    usual = referee.COMPILE_WORK_S
+                elif verb in ("simulate", "run"):
+                    job = json.loads(options["files"]["job.json"])
+                    cases = [Case(**case) for case in job["cases"]]
+                    form = referee.SIMULATED if verb == "simulate" else referee.REAL
+                    ranks = sum(case.ranks + case.bystanders for case in cases)
+                    usual = referee.usual_work(cases, form)
+                row(*about, verb, ranks, outcome.cpu_seconds, usual)
+                return outcome
+
+            setattr(Sandbox, "run", run)  # noqa: B010 (mypy refuses an assignment to a method)
+            referee.Referee(sandbox).judge(asked, source, blank=False)
+            setattr(Sandbox, "run", plain_run)  # noqa: B010
+        notebook = deepcopy(assignment.notebook)
+        for cell in notebook.cells:
+            cell.source = answers.get(answer_id(cell) or "", cell.source)
+        before, usual = used(resource.RUSAGE_CHILDREN), assignment.rubric.notebook_seconds
+        execute(without_examples(notebook), assignment.rubric.parameters, sandbox, usual)
+        row(lab, "all", "execute", "", used(resource.RUSAGE_CHILDREN) - before, usual)
+
+
 def main() -> None:
     """Grade the submission named on the command line, and print the table."""
+    if sys.argv[1:2] == ["--rubric"]:
+        every = sorted(path.parent.name for path in ROOT.glob("grading/*/rubric.toml"))
+        compare(sys.argv[2:] or every)
+        return
     path, lab = sys.argv[1:] or DEFAULT
     seconds: dict[str, float] = defaultdict(float)
     jobs = Counter[str]()

@@ -348,7 +348,7 @@ def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
         cases = [case for case in item.simulated if case.platform == platform]
         plan = cases + list(map(agreement.timed, cases))
         groups = [(number,) for number in range(len(plan))]
-        budget = Budget(PLATFORM_WORK_S, PLATFORM_WORK_S)
+        budget = Budget(PLATFORM_WORK_S)
         tried = referee.run(sandbox, board.exercise, compiled, (plan, groups), form, budget)
         found = dict(zip(plan, tried.results, strict=True))
         told = judge.judge_item(board.exercise, item, [found[case] for case in cases])

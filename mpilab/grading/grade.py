@@ -27,7 +27,7 @@ from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
-from mpilab.grading.run import Budget, Limits
+from mpilab.grading.run import PACE, Limits
 from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.submission import (
     Submission,
@@ -60,10 +60,10 @@ from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 CELL_SECONDS = 45
-# A notebook with right answers takes about 10 s of processor time (docs/performance.md).
+# The processor time that a notebook may take beyond what it takes with right answers.
+NOTEBOOK_RESERVE_S = 12.0
 LIMITS = Limits(
     wall_seconds=180,
-    total_cpu_seconds=70,
     processes=400,
     output_bytes=24 << 20,
     file_bytes=32 << 20,
@@ -102,8 +102,12 @@ class Execution:
     note: str = ""
 
 
-def execute(notebook: NotebookNode, parameters: dict[str, Any], sandbox: Sandbox) -> Execution:
+def execute(
+    notebook: NotebookNode, parameters: dict[str, Any], sandbox: Sandbox, usual: float
+) -> Execution:
     """Run a trusted notebook with a student's answers in it; returns an Execution.
+
+    usual   the seconds of processor time that it takes with right answers.
 
     Never raises for what the answers do; raises Ungradable if the sandbox itself fails.
     """
@@ -121,7 +125,7 @@ def execute(notebook: NotebookNode, parameters: dict[str, Any], sandbox: Sandbox
         files={"notebook.ipynb": nbformat.writes(notebook).encode()},
         readable=READABLE,
         ranks=4,
-        limits=LIMITS,
+        limits=replace(LIMITS, total_cpu_seconds=(usual + NOTEBOOK_RESERVE_S) * PACE.factor),
         collect=[EXECUTED],
     )
     return Execution(_notebook(outcome), _note(outcome))
@@ -479,15 +483,14 @@ def verdict_on(
     exercise: Exercise,
     source: str,
     blank: bool,
-    budget: Budget | None = None,
 ) -> ExerciseVerdict:
-    """The referee's verdict on one answer, within the `budget` of its submission.
+    """The referee's verdict on one answer.
 
     If the referee fails, only this answer is ungradable: no other marks are delayed, and no student
     loses points.
     """
     try:
-        return Referee(sandbox, keep, budget).judge(exercise, source, blank=blank)
+        return Referee(sandbox, keep).judge(exercise, source, blank=blank)
     except SetupError:
         raise
     except Exception as error:
@@ -557,15 +560,15 @@ def judge(
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
     shown = workers.submit(
-        _shown, submission.student, without_examples(notebook), rubric.parameters
+        _shown, submission.student, without_examples(notebook), rubric
     )  # first: it takes longest
-    judged, budget = {}, Budget()
+    judged = {}
     for exercise in rubric.exercises:
         if exercise.id not in refused:
             source = answers[exercise.id]
             blank = is_blank(source, stubs[exercise.id])
             judged[exercise.id] = workers.submit(
-                verdict_on, submission.student, keep, exercise, source, blank, budget
+                verdict_on, submission.student, keep, exercise, source, blank
             )
     verdicts = [
         replace(judged[exercise.id].result(), answer=answers[exercise.id])
@@ -589,11 +592,11 @@ def judge(
 
 
 def _shown(
-    sandbox: Sandbox, student: str, notebook: NotebookNode, parameters: dict[str, Any]
+    sandbox: Sandbox, student: str, notebook: NotebookNode, rubric: Rubric
 ) -> tuple[NotebookNode | None, str]:
     """Run a notebook for its output; returns (executed notebook or None, note)."""
     try:
-        execution = execute(notebook, parameters, sandbox)
+        execution = execute(notebook, rubric.parameters, sandbox, rubric.notebook_seconds)
         return execution.notebook, execution.note
     except Ungradable as error:
         if error.details:

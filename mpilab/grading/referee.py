@@ -17,7 +17,7 @@ from mpilab.cases.case import Case
 from mpilab.cases.output import Output
 from mpilab.diagnosis.model import Diagnosis, Place
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading.run import Budget, Limits, Share
+from mpilab.grading.run import PACE, Budget, Limits, Share
 from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
@@ -47,7 +47,7 @@ ROOT = kit.ROOT
 # MPI call, in processor time, so that no mark depends on the machine's load. This is checked after
 # STANDSTILL_S without progress (a deadlock is proved by the recordings, independent of time).
 CASE_WORK_S = 1.0
-CASE_MOST_WORK_S = 10.0  # of all its ranks together, also while they make progress
+CASE_MOST_WORK_S = 5.0  # of all its ranks together, also while they make progress
 STANDSTILL_S = 0.5
 CASE_LIMIT_S = 60.0
 # What every command in the sandbox may read: no rubric, reference answer or other submission.
@@ -66,12 +66,15 @@ RUN_LIMITS = Limits(
     shm_bytes=512 << 20,
     memory=4 << 30,
 )
-# A run of an honest answer takes a quarter to a half of this processor time, in seconds
-# (tools/phases.py measures it). What a run takes beyond it comes out of the submission's Budget.
-COMPILE_WORK_S, CALL_WORK_S = 4.0, 4.0
-RUN_WORK_S, SIMULATED_CASE_WORK_S, REAL_CASE_WORK_S = 5.0, 0.1, 0.3
-# The run ends by itself once its cases have used this up; the sandbox ends it this much later.
-OVERRUN_S = CASE_MOST_WORK_S + 2
+# What a run takes with a right answer, in seconds of processor time: our answers take 0.5 to 1.05
+# of it (tools/phases.py --rubric measures it). The ranks are those of all cases together.
+COMPILE_WORK_S, CALL_WORK_S = 2.0, 0.2
+SIMULATE_WORK_S, SIMULATED_RANK_WORK_S = 1.0, 0.0025
+RUN_WORK_S, REAL_RANK_WORK_S = 1.5, 0.005
+# What an answer may take beyond that in all its runs, by kind: about as much as a right one takes.
+KERNEL_RESERVE_S, PYTHON_RESERVE_S = 8.0, 2.0
+# A run ends by itself once its cases have used up what there is; the sandbox ends it a bit later.
+OVERRUN_S = 3.0
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
 # What comes out of a sandbox as JSON is parsed up to here; honest files have a hundredth of this.
@@ -146,11 +149,12 @@ def compile_kernel(
     *,
     check_symbols: bool = True,
     budget: Budget | None = None,
+    usual: float = COMPILE_WORK_S,
 ) -> Compiled:
     """Compile the C text of an answer in `forms`, of which REAL is always one; returns Compiled.
 
     check_symbols   refuse an answer for any symbol that it must not use, where no form is jailed.
-    budget   the submission's; default: a new one.
+    budget, usual   the answer's, and what this adds to it; default: a new one.
     """
     forms = list(dict.fromkeys((REAL, *forms)))
     job = {
@@ -167,7 +171,7 @@ def compile_kernel(
         jail.prepare(simulated=JAILED_SIMULATED in forms)
         readable += [jail.SOURCES, jail.FOLDER]
         readable += [FOLDER / "jail"] * (JAILED_SIMULATED in forms)
-    with (budget or Budget()).run(COMPILE_WORK_S) as share:
+    with (budget or Budget(KERNEL_RESERVE_S)).run(usual) as share:
         outcome = run_inside(
             sandbox,
             "compile",
@@ -199,25 +203,37 @@ def run(
     plan: Plan,
     form: str = REAL,
     budget: Budget | None = None,
+    usual: float | None = None,
 ) -> Tried:
     """Run the cases of a plan, (cases, groups), with one form of an answer; returns Tried.
 
-    budget   the submission's; default: a new one.
+    budget   the answer's; default: a new one.
+    usual    what the run adds to it; default: what it takes with a right answer.
     """
-    budget = budget or Budget()
+    budget = budget or Budget(KERNEL_RESERVE_S)
+    if usual is None:
+        usual = usual_work(plan[0], form)
     if form in _OF_SIMULATION:
         readable = _of_simulation(True)
-        return _try(sandbox, "simulate", exercise, compiled, form, plan, readable, budget)
+        return _try(sandbox, "simulate", exercise, compiled, form, plan, readable, budget, usual)
     readable = [
         build.need(build.HARNESS),
         build.need(build.HARNESS_PROGRAM),
         build.need(build.SEEDS),
     ]
-    return _try(sandbox, "run", exercise, compiled, form, plan, readable, budget)
+    return _try(sandbox, "run", exercise, compiled, form, plan, readable, budget, usual)
+
+
+def usual_work(cases: Sequence[Case], form: str) -> float:
+    """About the seconds of processor time in which a right answer is run with these cases."""
+    ranks = sum(case.ranks + case.bystanders for case in cases)
+    if form in _OF_SIMULATION:
+        return SIMULATE_WORK_S + SIMULATED_RANK_WORK_S * ranks
+    return RUN_WORK_S + REAL_RANK_WORK_S * ranks
 
 
 def _within(limits: Limits, share: Share) -> Limits:
-    """The limits of a run that also ends when its share of the submission's Budget does."""
+    """The limits of a run that also ends when its share of the answer's Budget does."""
     most = limits.total_cpu_seconds
     return replace(limits, total_cpu_seconds=min(most or share.seconds, share.seconds))
 
@@ -239,6 +255,7 @@ def _try(
     plan: Plan,
     readable: Sequence[Path],
     budget: Budget,
+    usual: float,
 ) -> Tried:
     cases, groups = plan
     if not cases:
@@ -250,12 +267,11 @@ def _try(
         "groups": groups,
         "limit": CASE_LIMIT_S,
         "work": CASE_WORK_S,
-        "most_work": CASE_MOST_WORK_S,
+        "most_work": CASE_MOST_WORK_S * PACE.factor,
         "standstill": STANDSTILL_S,
     }
     most = max(case.ranks + case.bystanders for case in cases)
-    each = SIMULATED_CASE_WORK_S if form in _OF_SIMULATION else REAL_CASE_WORK_S
-    with budget.run(RUN_WORK_S + each * len(cases)) as share:
+    with budget.run(usual) as share:
         outcome = run_inside(
             sandbox,
             verb,
@@ -280,29 +296,10 @@ def _try(
         if not any(name.endswith(".json") for name in left):
             said = outcome.stderr.decode(errors="replace").strip()[-500:]
             raise Ungradable(ended, "" if outcome.reason else said or "no message")
-    results = tuple(
-        _charged(_whole(left, number, case, ended), share) for number, case in enumerate(cases)
-    )
+    results = tuple(_whole(left, number, case, ended) for number, case in enumerate(cases))
     if form in _OF_SIMULATION:
         results = tuple(replace(one, outputs=as_open_mpi(one.outputs)) for one in results)
     return Tried(results, outcome.files)
-
-
-def _charged(result: Result, share: Share) -> Result:
-    """The Result; of a case that was not run because the share was used up, with the reason.
-
-    If earlier runs of the submission had a part in that, it is an ERROR: no answer loses points for
-    another one.
-    """
-    if result.outcome != SPENT:
-        return result
-    said = (
-        "it was not run, because the cases before it had used up the processor time of them all, "
-        f"{share.seconds:.0f} s; a right answer needs less than half of that"
-    )
-    if share.is_whole:
-        return replace(result, detail=said)
-    return replace(result, outcome=ERROR, detail=f"{said}, and earlier runs had used up a part")
 
 
 def _whole(left: dict[str, bytes], number: int, case: Case, ended: str) -> Result:
@@ -392,9 +389,17 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
         return replace(result, hang=Hang(outcome, states))
     if outcome in (CRASH, TRAP):
         return replace(result, crashed=crashed)
-    if outcome in (ERROR, SKIPPED, SPENT):
+    if outcome == SPENT:
+        return replace(result, detail=_SPENT)
+    if outcome in (ERROR, SKIPPED):
         return result
     raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
+
+
+_SPENT = (
+    "it was not run to its end, because the answer had used up the processor time that it has; a "
+    "right one takes about half of that"
+)
 
 
 def _recording(left: dict[str, bytes], name: str) -> RankRecording | None:
@@ -410,24 +415,21 @@ class Referee:
 
     keep   a folder for the files of cases on which the first witness (simulated, isolated or both)
            and Open MPI disagree: EXERCISE/ITEM/{first,real}/. Without it, nothing is kept.
-    budget   the submission's; default: a new one for each answer.
     """
 
-    def __init__(
-        self, sandbox: Sandbox, keep: str | Path | None = None, budget: Budget | None = None
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, keep: str | Path | None = None) -> None:
         self.sandbox = sandbox
         self.keep = Path(keep) if keep else None
-        self.given = budget
-        self.budget = budget or Budget()
+        self.budget = Budget(KERNEL_RESERVE_S)  # of the answer that is being judged
 
     def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
         """The ExerciseVerdict on the text of an answer cell; no answer makes it raise."""
         if blank:
             return judge.fail_all(exercise, BLANK)
-        self.budget = self.given or Budget()
+        is_kernel = exercise.kind == KERNEL
+        self.budget = Budget(KERNEL_RESERVE_S if is_kernel else PYTHON_RESERVE_S)
         try:
-            if exercise.kind == KERNEL:
+            if is_kernel:
                 return with_source(self._kernel(exercise, source), source)
             if exercise.kind == PYTHON:
                 return self._function(exercise, source)
@@ -446,7 +448,7 @@ class Referee:
         Open MPI decides as in `judge` where nothing can be simulated: kernels that read files, and
         machines without SimGrid.
         """
-        self.budget = self.given or Budget()
+        self.budget = Budget(KERNEL_RESERVE_S)
         chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             return self.judge(exercise, source, blank=False)
@@ -476,11 +478,18 @@ class Referee:
 
     # --- C
 
-    def _build(self, exercise: Exercise, source: str, form: str, **more: bool) -> Compiled:
+    def _build(self, exercise: Exercise, source: str, form: str, **more: Any) -> Compiled:
         return compile_kernel(self.sandbox, exercise, source, [form], budget=self.budget, **more)
 
-    def _run(self, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL) -> Tried:
-        return run(self.sandbox, exercise, compiled, plan, form, self.budget)
+    def _run(
+        self,
+        exercise: Exercise,
+        compiled: Compiled,
+        plan: Plan,
+        form: str = REAL,
+        usual: float | None = None,
+    ) -> Tried:
+        return run(self.sandbox, exercise, compiled, plan, form, self.budget, usual)
 
     def _kernel(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         chosen = exercise.variant(build.function_of(source))
@@ -534,19 +543,22 @@ class Referee:
     def _not_simulated(self, exercise: Exercise, source: str, why: str) -> ExerciseVerdict:
         """The verdict on an answer that calls what SimGrid cannot simulate."""
         alone, form = agreement.run_alone(exercise), _first_form(simulates=False)
-        compiled = self._build(exercise, source, form)
+        compiled = self._build(exercise, source, form, usual=0.0)
         verdict = self._witnessed(alone, source, compiled, form)
         return agreement.unconfirmed(exercise, verdict, why)
 
     def _third(
         self, exercise: Exercise, source: str, compiled: Compiled, plan: Plan, form: str
     ) -> agreement.Witness:
-        """The third witness of the cases in dispute: native, simulated or again on Open MPI."""
+        """The third witness of the cases in dispute: native, simulated or again on Open MPI.
+
+        It takes from the reserve of the answer: usually there is none.
+        """
         if form == JAILED:
-            return agreement.Witness(self._run(exercise, compiled, plan).results)
+            return agreement.Witness(self._run(exercise, compiled, plan, usual=0.0).results)
         # It cannot make an answer pass, so no symbol needs to be refused.
-        compiled = self._build(exercise, source, SIMULATED, check_symbols=False)
-        return agreement.Witness(self._run(exercise, compiled, plan, SIMULATED).results)
+        compiled = self._build(exercise, source, SIMULATED, check_symbols=False, usual=0.0)
+        return agreement.Witness(self._run(exercise, compiled, plan, SIMULATED, 0.0).results)
 
     # --- Python
 
@@ -564,11 +576,6 @@ class Referee:
             )
             share.used = outcome.cpu_seconds
         check_machine(outcome)
-        if outcome.reason == "processor time" and not share.is_whole:
-            raise Ungradable(
-                f"it was ended after {share.seconds:.0f} s of processor time, because earlier "
-                "runs of the submission had used up a part"
-            )
         if outcome.reason:
             return judge.fail_all(
                 exercise, f"It did not finish: it exceeded the limit on {outcome.reason}."

@@ -14,12 +14,13 @@ import shlex
 import subprocess
 import sys
 import tarfile
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path, PurePosixPath
+from statistics import median
 from typing import Any, Self
 
 from mpilab.errors import InputError, Ungradable
@@ -35,9 +36,10 @@ READY = b"ready\n"
 # Seconds to collect the command's files after its time is up.
 GRACE_SECONDS = 5.0
 
-# The processor time of a submission beyond what honest answers take, and the most that one run has
-# of it, in seconds.
-BUDGET_S, SHARE_S = 24.0, 15.0
+# The processor time in which a supervisor starts, in seconds, on the machine on which all other
+# processor times in the grader were measured (docs/performance.md). On a slower or busier machine,
+# they are multiplied, at most by MOST_PACE.
+START_S, MOST_PACE, STARTS = 0.015, 4.0, 5
 
 CHUNK = 1 << 16
 MIB = 1 << 20
@@ -71,45 +73,60 @@ class Limits:
     stream_bytes: int = 1 * MIB
 
 
-class Budget:
-    """The processor time that the answers of one submission may take beyond honest ones.
+class Pace:
+    """How many times the measured processor time programs take on this machine now: 1 to MOST_PACE.
 
-    Each run of an answer has its own allowance, which an honest answer does not use up, and a
-    `share` of what is left here, in seconds. What it uses beyond its allowance is gone. So answers
-    that burn time end each other's runs, but no run that stays within its allowance. Thread-safe:
-    several answers run at the same time. By default, BUDGET_S and SHARE_S.
+    It follows from the last starts of supervisors, which all do the same. Thread-safe.
     """
 
-    def __init__(self, seconds: float | None = None, share: float | None = None) -> None:
-        self.left = BUDGET_S if seconds is None else seconds
-        self.share = SHARE_S if share is None else share
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
+        self._starts = deque([START_S] * STARTS, maxlen=STARTS)
+
+    def saw(self, start: float) -> None:
+        """Take into account a start of a supervisor, in seconds of processor time."""
+        self._starts.append(start)
+
+    @property
+    def factor(self) -> float:
+        """The factor by which processor times are multiplied at present."""
+        return min(max(median(tuple(self._starts)) / START_S, 1.0), MOST_PACE)
+
+
+PACE = Pace()
+
+
+class Budget:
+    """The processor time that all runs of one answer have together, in seconds.
+
+    Each run adds what it takes with a right answer. An answer that takes more uses up `reserve`,
+    and then its runs end. What a run leaves is there for the next. So the verdict on an answer does
+    not depend on other answers, and a submission takes at most the reserves of all its answers
+    beyond what right ones take. In seconds of the machine that PACE compares this one with.
+    """
+
+    def __init__(self, reserve: float) -> None:
+        self.left = reserve
 
     @contextmanager
-    def run(self, allowance: float) -> Iterator["Share"]:
-        """The Share of one run: `with budget.run(4.0) as share:`, and set `share.used` in it."""
-        with self._lock:
-            reserved = min(self.share, self.left)
-            self.left -= reserved
-        share = Share(allowance + reserved, reserved == self.share)
+    def run(self, usual: float) -> Iterator["Share"]:
+        """The Share of one run, in which a right answer takes `usual` seconds.
+
+        Set `share.used` in it: `with budget.run(4.0) as share:`.
+        """
+        pace = PACE.factor
+        self.left += usual
+        share = Share(self.left * pace)
         try:
             yield share
         finally:
-            with self._lock:
-                self.left += reserved - min(max(share.used - allowance, 0.0), reserved)
+            self.left = max(self.left - share.used / pace, 0.0)
 
 
 @dataclass
 class Share:
-    """What one run may use of a Budget.
-
-    seconds    of processor time, with the run's own allowance
-    is_whole   nothing is missing because of other runs
-    used       what it has used, in seconds
-    """
+    """What one run may use of a Budget, and what it has used: seconds of processor time here."""
 
     seconds: float
-    is_whole: bool
     used: float = 0.0
 
 
@@ -228,7 +245,7 @@ def rlimits(limits: Limits, *, processes: bool) -> list[str]:
 
 @dataclass
 class Ending:
-    """The result of a run: the report of supervisor.hold, and all data that came back."""
+    """The result of a run: the report of supervisor.main, and all data that came back."""
 
     report: dict[str, Any]
     stdout: bytes
@@ -297,8 +314,10 @@ class Run:
             finally:
                 slack.close()
                 supervisor.wait()
+        ended = _read_report(bytes(reported.kept), bytes(stderr.kept))
+        PACE.saw(ended["start"])
         return Ending(
-            report=_read_report(bytes(reported.kept), bytes(stderr.kept)),
+            report=ended,
             stdout=bytes(stdout.kept),
             stderr=bytes(stderr.kept),
             archive=bytes(packed.kept),

@@ -205,11 +205,16 @@ def _counted(directory: str, name: str, key: str) -> int:
 
 
 def main() -> None:
-    """Supervise the run that the job describes; report its end, or a failure, to `status`."""
+    """Supervise the run that the job describes; report its end, or a failure, to `status`.
+
+    The report is that of `hold`, with "start": the processor time that our own start took, in
+    seconds.
+    """
+    start = time.process_time()
     with open(int(sys.argv[1]), "rb") as file:
         job = marshal.load(file)
     try:
-        report = hold(job)
+        report = {**hold(job), "start": start}
     except Exception as error:
         report = {"failure": f"{type(error).__name__}: {error}"}
     os.write(job["status"], marshal.dumps(report))

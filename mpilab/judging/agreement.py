@@ -8,8 +8,8 @@ an item wrong, only that case. An item passes only if both find it right.
 
 Wrong data on Open MPI prove an answer wrong. Where else the two witnesses disagree, or the case is
 too large for Open MPI, a third one, native, is asked about that case: an item fails if two find
-it wrong, with the native run's explanation. Otherwise it is ungradable, because the jail may be at
-fault: its addresses and `long` have 32 bits.
+it wrong, with the native run's explanation, unless only SimGrid crashed, twice. Otherwise it
+is ungradable, because the jail may be at fault: its addresses and `long` have 32 bits.
 
 Without the jail, the first witness is a native simulation, whose wrong data are proof as well, and
 there is no third. An answer that calls what SimGrid cannot simulate is run on Open MPI alone,
@@ -34,7 +34,7 @@ from mpilab.judging.transfers import differing_calls, is_examined, other_data
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.kernels.simgrid import kernels
 from mpilab.runners import simgrid
-from mpilab.runners.result import DONE, ERROR, SKIPPED, SPENT, Result
+from mpilab.runners.result import CRASH, DONE, ERROR, SKIPPED, SPENT, Result
 from mpilab.runners.simgrid import CANNOT_SIMULATE
 
 # One machine cannot run more processes: beyond this, the simulation decides.
@@ -424,8 +424,10 @@ def _item(
         if wrong and real is None and not _can_run(case) and not found.isolated:
             return judge.failed(exercise, item, wrong)
         in_dispute = third is not None and case in third and (wrong or really)
-        again = third.wrong(item, case, doubts) if third and in_dispute else None
-        if again:
+        # A third witness for which no time was left has seen nothing.
+        asked = third is not None and in_dispute and third.of(case).outcome != SPENT
+        again = third.wrong(item, case, doubts) if third and asked else None
+        if again and not (real and not really and _may_be_simgrids(found.of(case), again.result)):
             return judge.failed(exercise, item, again)
         untried |= wrong is not None
         for one in (really, None if found.isolated else wrong):
@@ -466,6 +468,15 @@ def _spent(*found: Wrong | None) -> Wrong | None:
     if all(wrong.result.outcome != SPENT for wrong in told):
         return None
     return next((wrong for wrong in told if wrong.result.outcome != SPENT), told[0])
+
+
+def _may_be_simgrids(first: Result, third: Result) -> bool:
+    """Whether SimGrid may have ended both simulations itself, of a case that is right on Open MPI.
+
+    The kernel's own faults are traps in the jail. SimGrid 3.32 aborts on some right programs: one
+    that frees a request of MPI_Isend to MPI_PROC_NULL, for example.
+    """
+    return first.outcome == third.outcome == CRASH
 
 
 def _is_proved(wrong: Wrong) -> bool:

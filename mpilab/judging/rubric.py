@@ -7,6 +7,8 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     title = "Allgather"
     solutions = false                   # lab.solution never shows this lab's; or a date, such as
                                         # 2027-02-01, from which it does; default: true
+    notebook_seconds = 15               # rubric only: the processor time that the notebook takes
+                                        # with right answers (default 30)
     leave_out = ["bcast/auto.c"]        # rubric only: files below src_c that are not handed out,
                                         # besides the references: they need one, or reveal too much
 
@@ -464,6 +466,7 @@ class Rubric:
 
     digest_text  decides whether the rubric has changed.
     parameters   what papermill sets when it runs a submission.
+    notebook_seconds   the processor time that the notebook takes with right answers.
     leave_out    files below src_c besides the references that are not handed out.
     solutions    whether lab.solution shows our answers, or the date from which it does.
     """
@@ -473,6 +476,7 @@ class Rubric:
     exercises: tuple[Exercise, ...]
     digest_text: str
     parameters: dict[str, Any] = field(default_factory=dict)
+    notebook_seconds: float = 30.0
     leave_out: tuple[str, ...] = ()
     solutions: bool | date = True
 
@@ -573,6 +577,7 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
             exercises,
             _digest_text(text, exercises),
             table.get("parameters", {}),
+            _seconds(table.get("notebook_seconds", 30)),
             tuple(table.get("leave_out", ())),
             _when(table.get("solutions", True)),
         )
@@ -582,6 +587,15 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
         raise InputError(f"{path}: {error}") from None
     _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
     return rubric
+
+
+def _seconds(notebook: object) -> float:
+    if isinstance(notebook, bool) or not isinstance(notebook, (int, float)) or notebook <= 0:
+        raise InputError(
+            f"notebook_seconds = {notebook!r}: give the processor time that the notebook takes "
+            "with right answers, in seconds, e.g. 30 (docs/rubrics.md)"
+        )
+    return float(notebook)
 
 
 def _when(solutions: object) -> bool | date:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,24 +61,24 @@ def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, lis
     """Sample, `looks` times, the ranks whose recordings are `paths` ({rank: path}).
 
     Returns {rank: [call sites]}, offsets into the kernel's library as in a record, 0 for a sample
-    outside of it. A rank that has ended or does not answer is omitted.
+    outside of it. A rank that has ended or does not answer is omitted. Of ranks that share a
+    process, as in a simulation, the one that is running answers.
     """
     found: dict[int, list[int]] = {}
     if SIGNAL is None:  # macOS
         return found
+    shared: dict[int | None, dict[int, str | Path]] = {}
     for rank, path in paths.items():
-        sites, process = [], process_of(path)
+        shared.setdefault(process_of(path), {})[rank] = path
+    for process, ranks in shared.items():
         for _ in range(min(looks, KEPT)):
-            header = peek(path)
-            if header is None or not _ask(process):
-                break
-            answered = _answer(path, int(header["samples"]))
+            before = {rank: _samples(path) for rank, path in ranks.items()}
+            answered = _answer(ranks, before) if _ask(process) else None
             if answered is None:
                 break
-            last = (int(answered["samples"]) - 1) % KEPT
-            sites.append(int(answered["sample_sites"][last]))
-        if sites:
-            found[rank] = sites
+            rank, header = answered
+            last = (int(header["samples"]) - 1) % KEPT
+            found.setdefault(rank, []).append(int(header["sample_sites"][last]))
     return found
 
 
@@ -101,13 +101,24 @@ def _ask(process: int | None) -> bool:
     return False
 
 
-def _answer(path: str | Path, before: int) -> np.void | None:
-    """The header once it holds more samples than `before`; None if the rank does not answer."""
+def _samples(path: str | Path) -> int:
+    header = peek(path)
+    return 0 if header is None else int(header["samples"])
+
+
+def _answer(
+    paths: Mapping[int, str | Path], before: Mapping[int, int]
+) -> tuple[int, np.void] | None:
+    """(rank, header) of the first rank whose header holds more samples than `before`.
+
+    None if none of them answers.
+    """
     deadline = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline:
-        header = peek(path)
-        if header is not None and int(header["samples"]) > before:
-            return header
+        for rank, path in paths.items():
+            header = peek(path)
+            if header is not None and int(header["samples"]) > before[rank]:
+                return rank, header
         time.sleep(TICK_S)  # the answer is a word in shared memory, so we must poll
     return None
 
@@ -171,10 +182,14 @@ class RankState:
 
 @dataclass(frozen=True)
 class Hang:
-    """A hang: kind is 'deadlock' or 'time-out'; states has one RankState per rank."""
+    """A hang: kind is 'deadlock' or 'time-out'; states has one RankState per rank.
+
+    is_spent   it is a time-out because no processor time was left for all cases together.
+    """
 
     kind: str
     states: tuple[RankState, ...]
+    is_spent: bool = False
 
     def describe(self) -> str:
         """All unfinished ranks in one sentence, with the circular wait if there is one."""
@@ -298,7 +313,8 @@ class Watch:
     whole case. With `work`, a case without progress is a time-out as soon as its computing ranks
     together have used that many seconds of processor time: unlike `limit`, that does not depend on
     how busy the machine is. With `most_work`, a case is a time-out once all its ranks together have
-    used that many, whether they make progress or not.
+    used that many, whether they make progress or not. `left_of_all` returns the processor time that
+    is left for this and all other cases: the Hang says if the case was ended for lack of it.
     """
 
     def __init__(
@@ -311,10 +327,12 @@ class Watch:
         limit: float = 10.0,
         work: float | None = None,
         most_work: float | None = None,
+        left_of_all: Callable[[], float] | None = None,
     ) -> None:
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
         self.standstill, self.limit, self.work = standstill, limit, work
         self.most_work, self.work_before, self.work_seen = most_work, -1.0, time.monotonic()
+        self.left_of_all, self.is_spent = left_of_all, False
         # (when the ranks last made progress, the processor time of each then, in seconds)
         self.worked: tuple[float, dict[int, float]] = (-1.0, {})
         self.processes: list[int | None] = [None] * ranks
@@ -336,17 +354,23 @@ class Watch:
             if hang is not None:
                 return hang
         if time.monotonic() - self.begun >= self.limit or self.has_overrun():
-            return Hang("time-out", read_states(self.read()))
+            return Hang("time-out", read_states(self.read()), self.is_spent)
         return None
 
     def has_overrun(self) -> bool:
-        """True if the case has used `most_work` seconds of processor time, progress or not.
+        """True if the case has used `most_work` seconds of processor time, progress or not, or if
+        none is left of all.
 
         The first look, after WORK_LOOK_S, begins the count: short cases are never looked at.
         """
-        if self.most_work is None or time.monotonic() - self.work_seen < WORK_LOOK_S:
+        if time.monotonic() - self.work_seen < WORK_LOOK_S:
             return False
         self.work_seen = time.monotonic()
+        if self.left_of_all is not None and self.left_of_all() <= 0:
+            self.is_spent = True
+            return True
+        if self.most_work is None:
+            return False
         spent = self.spent()
         if spent is None:
             return False

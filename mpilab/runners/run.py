@@ -325,7 +325,7 @@ def run_in_turn(
     revised: Callable[[Result], Result] = lambda result: result,
     budget: float | None = None,
     used: Callable[[], float] | None = None,
-    **limits: float | None,
+    **limits: Any,
 ) -> list[Result]:
     """The Result of each of `cases`.
 
@@ -338,8 +338,8 @@ def run_in_turn(
                whose groups have all failed are skipped: they would most likely take as long again.
     on_result  is called with each Result, except those of skipped cases
     revised    takes each Result and returns what replaces it
-    budget     seconds of processor time of all cases together. It is compared after each case; once
-               it is used up, the cases that are left are not run, and are SPENT.
+    budget     seconds of processor time of all cases together. Once it is used up, the case that
+               is running is ended, and those that are left are not run: they are all SPENT.
     used       returns the processor time used so far, in seconds; default: that of this process and
                its descendants
     limits     those of mpilab.runners.hang.Watch. After each time-out, `most_work` is halved, down
@@ -348,9 +348,9 @@ def run_in_turn(
     memberships = [(i,) for i in range(len(cases))] if groups is None else list(groups)
     results: dict[int, Result] = {}
     failed: set[Hashable] = set()
-    if budget is not None:
-        used = used or ProcessorTime()
-        budget += used()
+    left_of_it = _counting_down(budget, used or ProcessorTime()) if budget is not None else None
+    if left_of_it is not None:
+        limits["left_of_all"] = left_of_it
     is_spent = False
     for batch in batches:
         left = list(batch)
@@ -372,6 +372,9 @@ def run_in_turn(
                 for number, result in found:
                     if number != left[0] and _may_be_due_to_another(result):
                         break  # the next run begins with it
+                    is_spent = left_of_it is not None and left_of_it() <= 0
+                    if result.hang is not None and result.hang.is_spent:
+                        is_spent, result = True, Result(result.case, SPENT)
                     results[number] = result = revised(result)
                     if result.outcome != DONE:
                         failed.update(memberships[number])
@@ -380,11 +383,16 @@ def run_in_turn(
                         limits["most_work"] = max(most / 2, LEAST_WORK_S)
                     if on_result:
                         on_result(result)
-                    if budget is not None and used is not None and used() >= budget:
-                        is_spent = True
+                    if is_spent:
                         break
             left = [number for number in left if number not in results]
     return [results[number] for number in range(len(cases))]
+
+
+def _counting_down(budget: float, used: Callable[[], float]) -> Callable[[], float]:
+    """A function that returns what is left of a budget that begins now, in seconds."""
+    end = used() + budget
+    return lambda: end - used()
 
 
 def _may_be_due_to_another(result: Result) -> bool:

@@ -283,7 +283,7 @@ class SimulationWatch(Watch):
             return None
         self.looked = now
         if now - self.begun >= self.limit or self.has_overrun():
-            return Hang(TIME_OUT, ())  # Simulation.examined() adds the states
+            return Hang(TIME_OUT, (), self.is_spent)  # Simulation.examined() adds the states
         return super().poll() if self.is_on else None
 
     def spent(self) -> float:
@@ -487,14 +487,15 @@ class Simulation(Program):
         samples: dict[int, list[int]] = {}
         computing: list[int] = []
         recorded = paths_of(self.directory, number, case, "rec")
-        if case.record and hang.kind == TIME_OUT:
+        if case.record and hang.kind == TIME_OUT and not hang.is_spent:
             computing = outside([peek(path) for path in recorded])
             samples = sample({rank: recorded[rank] for rank in computing})
         self._kill()
         for rank in computing:
             if samples and rank not in samples:  # ranks run one at a time, and this one has not run
                 Path(recorded[rank]).unlink()
-        return Hang(hang.kind, self.states(self.recorded(number, case))), samples
+        states = self.states(self.recorded(number, case))
+        return replace(hang, states=states), samples
 
 
 def _algorithms(function: str, cases: Iterable[Case]) -> dict[str, str]:

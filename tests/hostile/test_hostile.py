@@ -17,7 +17,7 @@ import pytest
 from attacks import COURSE, HERE, LAB, POINTS, WHOLE, attacks, hand_in, put, readme, text
 
 from mpilab.grading import grade as execute
-from mpilab.grading import referee, run, sandbox
+from mpilab.grading import referee, sandbox
 from mpilab.grading.grade import grade
 from mpilab.grading.gradebook import Gradebook
 from mpilab.util.kit import ROOT
@@ -104,8 +104,8 @@ def graded(tmp_path_factory):
         for (module, name), smaller in SMALL.items():
             patch.setattr(module, name, replace(getattr(module, name), **smaller))
         patch.setattr(execute, "CELL_SECONDS", 15)
-        patch.setattr(run, "BUDGET_S", 4.0)
-        patch.setattr(run, "SHARE_S", 1.0)
+        patch.setattr(execute, "NOTEBOOK_RESERVE_S", 4.0)
+        patch.setattr(referee, "KERNEL_RESERVE_S", 4.0)
         # Separate users and a separate scratch folder: what is there afterwards comes from these
         # runs.
         patch.setattr(sandbox, "FIRST_USER_ID", USERS.start)

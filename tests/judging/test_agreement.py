@@ -112,14 +112,14 @@ def test_an_item_whose_cases_were_not_run_for_lack_of_processor_time_fails_witho
 ):
     asked = load(RUBRIC)
     cases, _ = agreement.to_simulate(asked)
-    spent = [Result(case, SPENT, detail="it was not run: 19 s were used up") for case in cases]
+    spent = [Result(case, SPENT, detail="it was not run") for case in cases]
     found = agreement.Witness(spent, isolated=True)
     assert agreement.to_run(asked, found)[0] == []
     real = agreement.Witness([])
     assert agreement.disputed(asked, real, found)[0] == []
     verdict, differences = agreement.judge_exercise(asked, real, found)
     assert [(item.outcome, item.awarded) for item in verdict.items] == [(FAIL, 0), (FAIL, 0)]
-    assert "it was not run: 19 s were used up." in verdict.items[0].reason
+    assert "it was not run." in verdict.items[0].reason
     assert differences == []
 
 

@@ -255,7 +255,7 @@ class CostlyRun:
     def __init__(self, cases):
         self.cases = cases
 
-    def results(self):
+    def results(self, left_of_all):
         for number, case in self.cases.items():
             CostlyRun.used += 9.0
             yield number, Result(case, DONE)
@@ -275,6 +275,32 @@ def test_cases_that_are_left_when_the_processor_time_of_all_is_used_up_are_spent
     assert [result.outcome for result in results] == [DONE] * 3 + [SPENT] * 197
     assert CostlyRun.used == 27.0
     assert told == results
+
+
+class HungRun:
+    """Stands for a run of cases that compute without end, and are watched every half second."""
+
+    used, given = 0.0, []
+
+    def __init__(self, cases):
+        self.cases = cases
+
+    def results(self, most_work, left_of_all):
+        number, case = next(iter(self.cases.items()))
+        HungRun.given.append(most_work)
+        begun = HungRun.used
+        while HungRun.used < begun + most_work and left_of_all() > 0:
+            HungRun.used += 0.5
+        hang = Hang(TIME_OUT, (), is_spent=left_of_all() <= 0)
+        yield number, Result(case, TIME_OUT, hang=hang)
+
+
+def test_the_case_that_uses_up_the_processor_time_of_all_is_ended_then():
+    cases = [Case("barrier", 2, 0, seed=seed) for seed in range(5)]
+    options = {"most_work": 4.0, "budget": 7.0, "used": lambda: HungRun.used}
+    results = run_in_turn(cases, [range(5)], HungRun, **options)
+    assert [result.outcome for result in results] == [TIME_OUT, TIME_OUT] + [SPENT] * 3
+    assert (HungRun.given, HungRun.used) == ([4.0, 2.0, 2.0], 7.0)
 
 
 def run_with_work(library, name, **limits):
