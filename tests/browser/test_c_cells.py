@@ -2,7 +2,16 @@
 
 import nbformat
 import pytest
-from browsing import SCREENSHOTS, activate, jupyterlab, opened, replace_active_cell
+from accessibility import grave_findings
+from browsing import (
+    DARK,
+    LIGHT,
+    SCREENSHOTS,
+    activate,
+    jupyterlab,
+    opened,
+    replace_active_cell,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -195,3 +204,27 @@ def test_by_keyboard_errors_are_marked_in_the_cell_and_mpi_calls_completed_and_e
         page.keyboard.press("Control+Enter")
         expect(cell.get_by_text("bcast_flat is compiled.")).to_be_visible(**PATIENT)
         expect(said).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_marks_and_what_rests_on_a_name_can_be_read_in_both_themes(page, tmp_path, theme):
+    from playwright.sync_api import expect
+
+    notebook = saved(tmp_path / "labs", "%load_ext mpilab", WRONG)
+    with jupyterlab(tmp_path, notebook, theme) as address:
+        panel = opened(page, address, 2)
+        activate(page, panel, 0)
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.press("Control+Enter")
+        cell = panel.locator(".jp-CodeCell").nth(1)
+        said = cell.locator(".mpilab-mark-message")
+        expect(said).to_have_count(3, **PATIENT)
+        light = {LIGHT: "true", DARK: "false"}
+        expect(page.locator("body")).to_have_attribute("data-jp-theme-light", light[theme])
+        x, y = cell.evaluate(MIDDLE, "MPI_Send")
+        page.mouse.move(x - 2, y)
+        page.mouse.move(x, y)
+        expect(page.locator(".mpilab-hover")).to_be_visible(**PATIENT)
+        page.screenshot(path=SCREENSHOTS / f"c-cells-marks-{theme.split()[-1].lower()}.png")
+        for shown in (".mpilab-mark-message", ".mpilab-mark", ".mpilab-hover"):
+            assert grave_findings(page, within=shown) == []
