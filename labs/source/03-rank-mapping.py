@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About 190 minutes, in two sittings. [Lab 00](00-first-contact.ipynb): hostfiles;
+# - About 150 minutes. [Lab 00](00-first-contact.ipynb): hostfiles;
 #   [lab 02](02-allgather.ipynb): the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
@@ -610,36 +610,37 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #   ranks in RR order (2 points).
 #
 # Send data by point-to-point calls only. To find out which process is where, you may create
-# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you create, and return
-# `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (A production
-# kernel would cache what it found out as an attribute of the communicator, instead of asking again in
-# each call. Yours may ask.)
+# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free the communicators that you create, and
+# return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (A
+# production kernel would cache what it found out as an attribute of the communicator, instead of asking
+# again in each call. Yours may ask.)
 
 # %% [markdown]
+# The cell contains the copy of your own block, the table `process` of the ring's order, and its memory.
+# You write two parts: the body of `order_by_node`, which fills the table (until you do, with the ranks
+# in the order of `comm`), and the rounds of the ring.
+#
 # These help you:
 #
 # | | |
 # |---|---|
 # | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | a communicator of the processes on my node |
 # | `MPI_Comm_split(comm, color, key, &new)` | one communicator for each color; ranks in the order of the keys, those with the same key as in `comm` |
-# | `MPI_Comm_group(comm, &group)` | the processes of a communicator, as a group; `MPI_Group_free` |
-# | `MPI_Group_translate_ranks(from, n, ranks, to, found)` | which ranks the `n` processes with `ranks` in one group have in the other |
+# | `translate(from, n, to, ranks)` | in the cell: which ranks the processes 0 to `n` - 1 of communicator `from` have in communicator `to` |
 # | `block(recvbuf, i, recvcount, recvtype)` | address of block `i` |
 # | `TAG` | a tag for all messages |
 
 # %% [markdown]
 # Where to start: which number is the same for all processes of a node, and different for each node?
 # With that as the *key* for all of `comm`, in what order are the ranks of the new communicator? Your
-# rank in it is your position in the ring. Then take the plain ring, count in positions, and translate
-# each position into a rank of `comm` wherever a message or a block needs one.
+# rank in it is your position in the ring. Then take the plain ring, count in positions, and look up the
+# rank of each position in the table wherever a message or a block needs one.
 
 # %% nbgrader={"grade": true, "grade_id": "remap", "locked": false, "points": 35, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel allgather_ring_remapped
 # #include "mpilab.h"
 # #include <stdlib.h>
 #
-# // BEGIN SOLUTION
-# // STUB: /* If you want a function of your own, it may stand here. */
 # /* Ranks 0, ..., count - 1 of `from`, as ranks of `to`. */
 # static int translate(MPI_Comm from, int count, MPI_Comm to, int *ranks)
 # {
@@ -654,11 +655,14 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #     return err;
 # }
 #
-# /* Who stands where in the ring: process[v] is the rank in `comm` of the process at place v; this
-#  * one is at place *self. Nodes follow each other by their lowest ranks. */
+# /* The order of the ring: process[v] is the rank in `comm` of the process at position v, and this
+#  * process is at position *self. */
 # static int order_by_node(MPI_Comm comm, int size, int *process, int *self)
 # {
-#     int rank, lowest;
+#     // BEGIN SOLUTION
+#     // STUB: MPI_Comm_rank(comm, self);
+#     // STUB: return translate(comm, size, comm, process);  /* your code instead of these two lines */
+#     int rank, lowest; /* nodes follow each other by their lowest ranks */
 #     MPI_Comm node = MPI_COMM_NULL, ring = MPI_COMM_NULL;
 #     MPI_Comm_rank(comm, &rank);
 #
@@ -676,8 +680,8 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #     if (ring != MPI_COMM_NULL)
 #         MPI_Comm_free(&ring);
 #     return err;
+#     // END SOLUTION
 # }
-# // END SOLUTION
 #
 # int allgather_ring_remapped(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 #                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
@@ -687,8 +691,6 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #     MPI_Comm_size(comm, &size);
 #     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
 #
-#     // BEGIN SOLUTION
-#     // STUB: return err != MPI_SUCCESS ? err : MPI_ERR_OTHER;  /* your code instead of this */
 #     int self = 0;
 #     int *const process = malloc((size_t)size * sizeof *process);
 #     if (process == NULL)
@@ -696,6 +698,8 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #     if (err == MPI_SUCCESS)
 #         err = order_by_node(comm, size, process, &self);
 #
+#     // BEGIN SOLUTION
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of this */
 #     for (int round = 1; round < size && err == MPI_SUCCESS; round++) {
 #         const int right = process[(self + 1) % size];
 #         const int left = process[(self - 1 + size) % size];
@@ -705,9 +709,9 @@ fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {sha
 #                            right, TAG, block(recvbuf, incoming, recvcount, recvtype), recvcount,
 #                            recvtype, left, TAG, comm, MPI_STATUS_IGNORE);
 #     }
+#     // END SOLUTION
 #     free(process);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_remap", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
