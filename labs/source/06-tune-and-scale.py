@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About 190 minutes, in two sittings. [Lab 01](01-collective-algorithms.ipynb): models and measurements;
+# - About 170 minutes. [Lab 01](01-collective-algorithms.ipynb): models and measurements;
 #   [lab 04](04-topology.ipynb): groups and rules.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, for simulations: `mpilab doctor` says whether it is installed and how to get it. Without
@@ -802,8 +802,15 @@ except (MpilabError, OSError) as error:
 #   once, they share the link, and all arrive at the end: that is not a pipeline. `MPI_Issend` completes
 #   when the receiver has started to receive the message. Keep a few in flight, not all.
 #
-# Where to start: use the same loop for all three lists, with a binomial tree in each. That is
-# `bcast_node_group`, and earns 32 of the 40 points. Then add segments, for the other eight.
+# The cell is prepared for a schedule in which a rank has one parent and some children. It counts the
+# segments (`pieces`) and has a request for each of them: `come[i]` to receive segment `i`, and
+# `gone[i * children + c]` to send it to child `c`. You write who the parent and the children are, how
+# many elements a segment has, and how segments are received and passed on. For another kind of
+# schedule, change the cell as you like.
+#
+# Where to start: use the same loop for all three lists, with a binomial tree in each, and leave the
+# message in one piece. That is `bcast_node_group`, and earns 32 of the 40 points. Then add segments, for
+# the other eight.
 
 # %% nbgrader={"grade": true, "grade_id": "own", "locked": false, "points": 40, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_own
@@ -813,15 +820,18 @@ except (MpilabError, OSError) as error:
 # int bcast_own(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 # {
 #     // BEGIN SOLUTION
-#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     // STUB: enum { MOST_CHILDREN = 64 };  /* and numbers of your own */
 #     enum { SHORT_BYTES = 32768, SEGMENT_BYTES = 8192, UNDER_WAY = 4, MOST_CHILDREN = 64 };
+#     // END SOLUTION
 #     const struct levels *levels;
 #     int element, parent = MPI_PROC_NULL, children = 0, child[MOST_CHILDREN];
 #     int err = levels_of(comm, root, &levels);
 #     if (err != MPI_SUCCESS)
 #         return err;
 #     MPI_Type_size(datatype, &element);
+#
+#     // BEGIN SOLUTION
+#     // STUB: int piece = count;  /* elements of a segment: one segment, until you cut the message */
 #     const int is_short = (MPI_Count)count * element < SHORT_BYTES;
 #
 #     /* Whom this rank hears from, and whom it tells: slow links first. */
@@ -842,12 +852,17 @@ except (MpilabError, OSError) as error:
 #
 #     /* Segments: all receives are posted, and few sends are under way at a time. */
 #     int piece = is_short || element > SEGMENT_BYTES ? count : SEGMENT_BYTES / (element + !element);
+#     // END SOLUTION
 #     piece = piece > 0 ? piece : 1;
 #     const int pieces = count / piece + (count % piece > 0);
 #     MPI_Request *const come = malloc((size_t)pieces * (size_t)(1 + children) * sizeof *come + 1);
 #     MPI_Request *const gone = come + pieces;
 #     if (come == NULL)
 #         return MPI_ERR_NO_MEM;
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)parent, (void)child, (void)gone;
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     for (int i = 0; i < pieces && err == MPI_SUCCESS; i++) {
 #         const int length = i + 1 < pieces ? piece : count - i * piece;
 #         err = MPI_Irecv(block(buffer, i, piece, datatype), length, datatype, parent, TAG, comm,
@@ -863,9 +878,9 @@ except (MpilabError, OSError) as error:
 #             err = MPI_Issend(block(buffer, i, piece, datatype), length, datatype, child[c], TAG,
 #                              comm, &gone[i * children + c]);
 #     }
+#     // END SOLUTION
 #     free(come);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_own", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
