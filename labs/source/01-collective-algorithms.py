@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About 230 minutes, in two sittings. Reading C; [lab 00](00-first-contact.ipynb): kernels, and α and β.
+# - About 180 minutes. Reading C; [lab 00](00-first-contact.ipynb): kernels, and α and β.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which set-up installs, for 1,024 simulated ranks; without it, that section says what is
 #   missing.
@@ -329,8 +329,9 @@ Markdown("\n".join(lines))
 # Write `bcast_pipeline`: a chain from the root through ranks root + 1, root + 2, …, all modulo
 # $P$, in segments.
 #
-# - A segment has as many whole elements as fit into `mpilab_tuning.segment_bytes` bytes, but at
-#   least one. If that is 0, take 8192. The last segment may be shorter.
+# - A segment has as many whole elements as fit into `mpilab_tuning.segment_bytes` bytes of data (8192
+#   if that is 0), but at least one: the cell computes this number, `elements`, and how many `segments`
+#   there are. The last segment may be shorter.
 # - A rank passes a segment on before it has received the next one: don't collect them first.
 # - It completes the send of a segment before it starts the next send. So there are $(P-1)S$ messages
 #   in $P - 2 + S$ rounds.
@@ -348,14 +349,10 @@ Markdown("\n".join(lines))
 #
 # | | |
 # |---|---|
-# | `mpilab_tuning.segment_bytes` | a `long`, the same on all ranks |
-# | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer |
+# | `place` | in the cell: this rank's position in the chain, 0 at the root |
+# | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer, also if elements have holes |
 # | `TAG` | a tag for all messages |
 # | `MPI_PROC_NULL` | a dummy rank: sending to it or receiving from it does nothing |
-#
-# Elements may have holes: `MPI_Type_size` gives the bytes of *data* in an element, which is what the
-# size of a segment counts. The distance between elements in memory is a different number, which
-# `block` takes care of.
 #
 # Where to start: which segment does a rank receive in step $i$, and which does it send at the same
 # time? One `MPI_Sendrecv` a step can do both.
@@ -371,19 +368,19 @@ Markdown("\n".join(lines))
 #     MPI_Comm_size(comm, &size);
 #     MPI_Type_size(datatype, &type_bytes);
 #
-#     // BEGIN SOLUTION
-#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const long segment = mpilab_tuning.segment_bytes > 0 ? mpilab_tuning.segment_bytes : 8192;
 #     const long fitting = type_bytes > 0 ? segment / type_bytes : 1;
 #     const int most = count > 0 ? count : 1;
 #     const int elements = fitting < 1 ? 1 : fitting < most ? (int)fitting : most;
 #     const int segments = count / elements + (count % elements > 0);
 #     const int place = (rank - root + size) % size;
+#     int err = MPI_SUCCESS;
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)segments, (void)place;
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int left = place > 0 ? (rank - 1 + size) % size : MPI_PROC_NULL;
 #     const int right = place < size - 1 ? (rank + 1) % size : MPI_PROC_NULL;
-#
-#     int err = MPI_SUCCESS;
 #     for (int step = 0; step <= segments && err == MPI_SUCCESS; step++) {
 #         const int out = step > 0 ? (step - 1) * elements : 0;
 #         const int in = step < segments ? step * elements : count;
@@ -395,8 +392,8 @@ Markdown("\n".join(lines))
 #                            block(buffer, in, 1, datatype), got, datatype, source, TAG, comm,
 #                            MPI_STATUS_IGNORE);
 #     }
-#     return err;
 #     // END SOLUTION
+#     return err;
 # }
 
 # %% [markdown]
@@ -417,8 +414,10 @@ lab.check("pipeline")
 #    0 -> 4         0 -> 2   4 -> 6        0 -> 1   2 -> 3   4 -> 5
 # ```
 #
-# Where to start: count ranks from the root. Find your lowest bit that is 1: it identifies your parent,
-# and the bits below it identify your children. Which of them come first, and which do not exist?
+# The cell counts ranks from the root: yours is `place`.
+#
+# Where to start: find the lowest bit of `place` that is 1. It identifies your parent, and the bits below
+# it identify your children. Which of them come first, and which do not exist?
 
 # %% nbgrader={"grade": true, "grade_id": "binomial", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_binomial
@@ -429,11 +428,11 @@ lab.check("pipeline")
 #     int rank, size;
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
+#     const int place = (rank - root + size) % size;
 #
 #     // BEGIN SOLUTION
-#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
-#     const int place = (rank - root + size) % size;
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)place;
+#     // STUB: int err = MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     int distance = 1;
 #     while (distance < size && (place & distance) == 0)
 #         distance *= 2;
@@ -445,8 +444,8 @@ lab.check("pipeline")
 #     for (distance /= 2; distance >= 1 && err == MPI_SUCCESS; distance /= 2)
 #         if (place + distance < size)
 #             err = MPI_Send(buffer, count, datatype, (place + distance + root) % size, TAG, comm);
-#     return err;
 #     // END SOLUTION
+#     return err;
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_binomial", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -527,9 +526,11 @@ known_ranks.answer(
 # | `reduce_binomial` | room for partial results; operations that don't commute | $P-1$ messages of $m$ bytes, $\log_2 P$ rounds for powers of two, $\lceil \log_2 P \rceil$ messages to the root |
 # | `barrier_dissemination` | no data at all, but the right partners | $P \lceil \log_2 P \rceil$ messages in $\lceil \log_2 P \rceil$ rounds |
 #
-# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. To choose
-# another one than the cell begins with, change its first line *and* the function: the first line
-# decides which one is graded.
+# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. The cell
+# begins `reduce_binomial`: `top` is the rank where the tree begins, `place` is this rank's number, counted
+# from there, and `partial` holds its own data. You write the way up the tree, and hand the result to the
+# root. To choose another collective, change the first line *and* the function: the first line decides
+# which one is graded.
 #
 # ```c
 # int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -580,10 +581,6 @@ known_ranks.answer(
 # int reduce_binomial(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
 #                     MPI_Op op, int root, MPI_Comm comm)
 # {
-#     // BEGIN SOLUTION
-#     // STUB: (void)sendbuf, (void)recvbuf, (void)count, (void)datatype, (void)op;
-#     // STUB: (void)root, (void)comm;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
 #     int rank, size, commutes;
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
@@ -599,6 +596,9 @@ known_ranks.answer(
 #         err = copy_local(sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count, datatype, partial,
 #                          count, datatype);
 #
+#     // BEGIN SOLUTION
+#     // STUB: (void)place, (void)incoming;
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     int distance = 1;
 #     for (; distance < size && (place & distance) == 0 && err == MPI_SUCCESS; distance *= 2) {
 #         if (place + distance >= size)
@@ -620,10 +620,10 @@ known_ranks.answer(
 #         err = MPI_Send(partial, count, datatype, root, TAG, comm);
 #     else if (rank == root && err == MPI_SUCCESS)
 #         err = MPI_Recv(recvbuf, count, datatype, top, TAG, comm, MPI_STATUS_IGNORE);
+#     // END SOLUTION
 #     free(memory[0]);
 #     free(memory[1]);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_second", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -1234,25 +1234,20 @@ Markdown("\n".join(lines))
 # <!-- BEGIN SOLUTION -->
 # Short messages: nearly all of the time is start-ups one after the other. The binomial tree has
 # ⌈log2 P⌉ of them (2 on 4 ranks), the pipeline in one segment P-1 = 3, the scatter with ring
-# allgather ⌈log2 P⌉ + P - 1 = 5. So binomial is first; on 4 ranks the linear broadcast is as good or
-# better, as γ(4) is well below 3: the root starts its sends without waiting. On my two cores, where
-# a wait is a sleep and α about 0.1 ms, one can read the rounds off the times.
+# allgather ⌈log2 P⌉ + P - 1 = 5. So I take binomial; on 4 ranks linear is as good, as γ(4) is well
+# below 3: the root starts its sends without waiting. On my two cores, where a wait is a sleep and α
+# about 0.1 ms, one can read the rounds off the times.
 #
 # Long messages: bytes count. The binomial root sends m twice, the scatter with allgather 1.5 m, the
-# pipeline m, and each link carries m. That order shows where each rank has a core. On two cores
-# four ranks take turns: what counts then is the work of all together, every byte copied in and out
-# of shared memory, so the algorithms with (P-1)m bytes lie close together. And each segment of a
-# pipeline costs a change of process: with 8 KiB segments 1 MiB is 128 of them, and slowest of all.
+# pipeline m: that order shows where each rank has a core. On two cores, ranks take turns: the
+# algorithms with (P-1)m bytes lie closer than their quartiles, so I call none of them faster, and
+# each 8 KiB segment costs a change of process, 128 of them for 1 MiB.
 #
-# Number 3 of Open MPI without a segment size is a chain: P-1 times (α + mβ). With 8 KiB segments it
-# is a pipeline; the guard counted (P-1)S messages then.
+# By its messages, number 3 of Open MPI was a chain without a segment size, and a pipeline with one:
+# (P-1)S were counted. The default changed its algorithm with the size.
 #
-# The default changed its algorithm with the size, as its messages show. Where differences are
-# smaller than the distance between the quartiles I would not call one faster.
-#
-# The model with the ping-pong's α and β supposes a core a rank and one price of a message. With
-# them fitted to each algorithm it chooses better at sizes that it was fitted to. What remains: one
-# straight line can't follow the change from eager to rendezvous near 4 KiB, nor that of the caches.
+# The model knows no shared cores, and its one straight line can't follow the change from eager to
+# rendezvous near 4 KiB, nor that of the caches. There it chooses wrong.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -1296,19 +1291,15 @@ second_order.answer(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain_second", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# Reduce. For short messages the binomial tree and the linear algorithm are best on 4 ranks: 2
-# rounds, or one round of 3 messages that the root takes in one after the other. Chain and pipeline
-# need P-1 rounds.
+# Reduce. For short messages I take the binomial tree (2 rounds on 4 ranks) or linear (one round of 3
+# messages that the root takes one after the other). Chain and pipeline need P-1 rounds.
 #
-# For long messages linear is worst: all P-1 messages of m bytes pass the root's port, and the root
-# alone adds them up, P-1 times m bytes; the others have nothing to do. The binomial root receives
-# and adds ⌈log2 P⌉ times m. Rabenseifner's algorithm first has each rank reduce a part: everybody
-# adds (P-1)/P m bytes only, and moves about 2m. The pipeline overlaps receiving, adding and
-# sending.
+# For long messages linear is worst: P-1 messages of m bytes pass the root's port, and it alone adds
+# them up. The binomial root receives and adds ⌈log2 P⌉ times m. With Rabenseifner's algorithm, the
+# best, each rank adds (P-1)/P m bytes and moves about 2m.
 #
-# Unlike in a broadcast each byte is also computed with: that costs time per byte, too, and comes to
-# β in the fit. And the order may matter: for an operation that doesn't commute binomial has to give way
-# to linear or in-order binary.
+# Unlike in a broadcast each byte is also computed with, which comes to β in the fit. And for an
+# operation that doesn't commute, binomial has to give way to linear or in-order binary.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
