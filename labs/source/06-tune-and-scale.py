@@ -820,7 +820,7 @@ except (MpilabError, OSError) as error:
 # int bcast_own(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 # {
 #     // BEGIN SOLUTION
-#     // STUB: enum { MOST_CHILDREN = 64 };  /* and numbers of your own */
+#     // STUB: enum { MOST_CHILDREN = 64 };  /* more, if a rank of yours has more; and numbers of your own */
 #     enum { SHORT_BYTES = 32768, SEGMENT_BYTES = 8192, UNDER_WAY = 4, MOST_CHILDREN = 64 };
 #     // END SOLUTION
 #     const struct levels *levels;
