@@ -8,8 +8,13 @@ import sys
 import pytest
 
 from mpilab.course.handout import handout
+from mpilab.course.similarity import answers_of, pairs_of
+from mpilab.grading.answers import answer_cells
+from mpilab.grading.grade import Assignment
+from mpilab.grading.proving import references_of
 from mpilab.grading.release import solution_lines, solutions
 from mpilab.judging import rubric
+from mpilab.kernels.build import function_of
 from mpilab.util.kit import ROOT
 
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml"))
@@ -79,6 +84,45 @@ def test_the_c_answers_are_withheld_but_for_those_that_other_labs_need(handed_ou
         if (handed_out / "src_c" / name).exists()
     }
     assert there == set(NEEDED)
+
+
+def most_of(source, stub, files):
+    """(share, name) of the file that has most of the tokens of an answer, whatever their names."""
+    (answer,) = answers_of({"answer": source}, [stub])
+    pairs = (pair for file in files for pair in pairs_of([answer, file])[0])
+    return max([(0.0, ""), *((pair.common / answer.own, pair.other.student) for pair in pairs)])
+
+
+@pytest.fixture(scope="module")
+def files(handed_out):
+    """The C files that students can read, as answers to compare with."""
+    return answers_of(
+        {
+            str(path.relative_to(handed_out)): path.read_text(encoding="utf-8")
+            for path in (handed_out / "src_c").rglob("*.[ch]")
+        }
+    )
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_no_file_has_most_of_a_c_answer_under_other_names(lab, files):
+    assignment = Assignment.load(lab)
+    stubs = answer_cells(assignment.notebook)
+    references = [
+        (name, stubs[exercise], source)
+        for name, exercise, source in references_of(lab, assignment.rubric)
+        if assignment.rubric.exercise(exercise).kind == rubric.KERNEL
+    ]
+    compared = 0
+    for name, stub, source in references:
+        if function_of(source).replace("_", "/", 1) + ".c" in NEEDED:
+            continue
+        compared += 1
+        share, file = most_of(source, stub, files)
+        assert share < 0.75, (name, file)
+        renamed = source.replace("rank", "r").replace("size", "n").replace("err", "e")
+        assert most_of(source, stub, answers_of({"renamed.c": renamed}))[0] > 0.8
+    assert compared + len(NEEDED) >= len(references) > 0
 
 
 # Calls each public function of a handout with the arguments of each Python exercise, and prints
