@@ -3,9 +3,10 @@
 import re
 
 import lengths
+import nbformat
 import pytest
 
-from mpilab.grading.release import release
+from mpilab.grading.release import answer_id, release
 from mpilab.util.kit import ROOT
 from mpilab.util.text import filled
 
@@ -49,6 +50,36 @@ def test_a_lab_names_what_it_needs_sums_up_and_leads_on(source):
     following = f"{int(number) + 1:02d}"
     link = f" [lab {following}]({LABS[following]}.ipynb)" if following in LABS else ""
     assert f"**Next:**{link}" in end
+
+
+def test_an_optional_section_does_not_count_and_ends_at_the_next_heading_of_its_level():
+    text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    cells = [
+        text("## First\n\nOne.\n\n## Aside (optional)\n\nTwo."),
+        code("aside = 1"),
+        text("### Of the aside\n\nThree."),
+        text("Four.\n\n## Second (optional for most)\n\nFive."),
+        code("second = 2"),
+    ]
+    kept = lengths.required(nbformat.v4.new_notebook(cells=cells))
+    assert [cell.source for cell in kept] == [
+        "## First\n\nOne.",
+        "## Second (optional for most)\n\nFive.",
+        "second = 2",
+    ]
+
+
+@each_lab
+def test_optional_sections_are_few_explained_and_without_exercises(source):
+    notebook = release(source)
+    every, kept = (
+        [answer_id(cell) for cell in cells if answer_id(cell)]
+        for cells in (notebook.cells, lengths.required(notebook))
+    )
+    assert kept == every
+    marked = lengths.OPTIONAL.findall(prose(source))
+    assert len(marked) <= 5
+    assert ("*(optional)*" in prose(source)) == bool(marked)
 
 
 def test_the_first_c_is_within_the_first_15_cells():

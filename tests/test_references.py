@@ -119,10 +119,10 @@ COMMAND = re.compile(r"`mpilab (\w+)`")
 
 
 def headings(lab):
-    """The headings of the sections of a lab, without the points of exercises."""
+    """The headings of the sections of a lab, without points and without '(optional)'."""
     (source,) = (ROOT / "labs" / "source").glob(f"{lab}-*.py")
     found = re.findall(r"^# ## (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r" \(\d+ points\)$", "", heading) for heading in found}
+    return {re.sub(r" \((?:\d+ points|optional)\)$", "", heading) for heading in found}
 
 
 def places_of_sources():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab.grading.answers import answer_id
 from mpilab.judging import rubric
@@ -30,6 +31,8 @@ PER_PREDICTION = 0.5  # to write what one expects, and to compare
 PER_LINE = {"kernel": 1.5, "python": 1.0, "text": 1.0}  # of our own answer, by kind of exercise
 
 FOLDED = "# Your prediction beside what happens"
+SECTION = re.compile(r"^## ", re.MULTILINE)
+OPTIONAL = re.compile(r"## .* \(optional\)$", re.MULTILINE)  # nothing that is graded needs it
 SOLUTION = re.compile(r"BEGIN SOLUTION.*?\n(.*?)\n[^\n]*END SOLUTION", re.DOTALL)
 HEAD = (
     "| lab | minutes | cells | words | predictions | exercises | points | items marked | "
@@ -40,7 +43,7 @@ HEAD = (
 
 @dataclass(frozen=True)
 class Length:
-    """What a lab asks of its reader.
+    """What a lab asks of its reader, who skips the optional sections.
 
     cells    shown to students: not those that hold our answer to a prediction, which are folded.
     answers  {kind of exercise: lines of our answers}; where students choose among kernels, those
@@ -76,7 +79,7 @@ class Length:
 def length_of(source: Path) -> Length:
     """The Length of the lab with this source, and of the notebook that was made of it."""
     notebook = nbformat.read(ROOT / "labs" / f"{source.stem}.ipynb", as_version=4)
-    cells = [cell for cell in notebook.cells if not cell.source.startswith(FOLDED)]
+    cells = [cell for cell in required(notebook) if not cell.source.startswith(FOLDED)]
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
     exercises = rubric.load(ROOT / "grading" / source.stem / "rubric.toml").exercises
@@ -93,6 +96,26 @@ def length_of(source: Path) -> Length:
         marked=len(items),
         named=sum(about in listed for about in items),
     )
+
+
+def required(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells of a notebook without its optional sections.
+
+    A section begins at a heading of level 2, which may be in the middle of a cell.
+    """
+    kept, skipping = [], False
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown":
+            kept += [] if skipping else [cell]
+            continue
+        before, *sections = SECTION.split(cell.source)
+        parts = [] if skipping else [before]
+        for section in (f"## {section}" for section in sections):
+            skipping = bool(OPTIONAL.match(section))
+            parts += [] if skipping else [section]
+        if text := "".join(parts).strip():
+            kept.append(nbformat.v4.new_markdown_cell(text, metadata=cell.metadata))
+    return kept
 
 
 def _items(exercise: Exercise) -> list[str]:
