@@ -27,7 +27,7 @@
 #
 # ## What you need
 #
-# - About 330 minutes, in two sittings. [Lab 00](00-first-contact.ipynb); `MPI_Alltoallv` and derived
+# - About 180 minutes. [Lab 00](00-first-contact.ipynb); `MPI_Alltoallv` and derived
 #   datatypes from the lecture.
 # - 6 MPI ranks on this machine. Two cores are enough.
 # - Some MiB of disk.
@@ -36,6 +36,8 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+# You may skip the sections whose headings end in *(optional)*: no exercise needs them, and the minutes
+# don't include them.
 # **Predict** marks a question. Write what you expect between the quotes of the next
 # `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
@@ -432,20 +434,21 @@ one_color.answer(
 #
 # ## Exercise 1: a view of each part, in C (10 points)
 #
-# Write `read_my_view`: set the view, read the part with *one* request, restore the view.
+# Complete `read_my_view`: describe the part by a type, set the view, read the part with *one* request,
+# restore the view. The rest is given: a rank creates a type only if its part isn't empty, and frees it.
 #
 # - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
 # - It must work for any number of ranks, any grid and any size, also where a part is empty.
 #   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
 # - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
-#   `MPI_BYTE`. Free the type that you created.
+#   `MPI_BYTE`.
 # - For two of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
 #   `block_columns`, which are distributed round robin. Block $(i, j)$ belongs to the rank in row
 #   $i \bmod R$ and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type
 #   for that, too: `MPI_Type_create_darray`.
 #
-# Return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (Stage 3
-# of Cannon's algorithm does something similar, for plain blocks only. Try it yourself before you look.)
+# (Stage 3 of Cannon's algorithm does something similar, for plain blocks only. Try it yourself before you
+# look.)
 
 # %% [markdown]
 # These help you:
@@ -455,7 +458,6 @@ one_color.answer(
 # | `part_of(matrix, rank)` | a `struct mpilab_part`: `grid_row`, `grid_column`, where the rank stands; `rows`, `columns`, how much it has |
 # | `MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type)` | of an array of `sizes[0]` × `sizes[1]`, the `subsizes` from `starts` on; none of the `subsizes` may be 0 |
 # | `MPI_Type_create_darray(P, rank, 2, sizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_DOUBLE, &type)` | block-cyclic with `MPI_DISTRIBUTE_CYCLIC` in both `distribs`; `dargs` are the sizes of a block, `psizes` those of the grid |
-# | `MPI_Type_commit`, `MPI_Type_free` | before and after the type is used |
 # | `MPI_File_set_view(file, displacement, etype, filetype, "native", MPI_INFO_NULL)` | from now on, offsets count from the displacement |
 #
 # Where to start: take plain blocks, a size that divides, and four ranks. Which row and column of the
@@ -466,20 +468,21 @@ one_color.answer(
 # #include "matrix.h"
 # #include "mpilab.h"
 #
-# // BEGIN SOLUTION
-# // STUB: /* If you want a function of your own, it may stand here. */
 # /* Which elements of the file, behind the header, are the part of this rank. */
 # static int make_part_type(const struct mpilab_matrix *matrix, int rank, int size,
 #                           MPI_Datatype *type)
 # {
+#     // BEGIN SOLUTION
+#     // STUB: (void)matrix, (void)rank, (void)size;
+#     // STUB: int err = MPI_ERR_OTHER;  /* your code instead of these two lines: create the type */
 #     int err = MPI_Type_create_darray(size, rank, 2, (int[]){matrix->rows, matrix->columns},
 #                                      (int[]){MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC},
 #                                      (int[]){matrix->block_rows, matrix->block_columns},
 #                                      (int[]){matrix->grid_rows, matrix->grid_columns},
 #                                      MPI_ORDER_C, MPI_DOUBLE, type);
+#     // END SOLUTION
 #     return err == MPI_SUCCESS ? MPI_Type_commit(type) : err;
 # }
-# // END SOLUTION
 #
 # int read_my_view(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 # {
@@ -488,14 +491,14 @@ one_color.answer(
 #     MPI_Comm_size(comm, &size);
 #     const struct mpilab_part mine = part_of(matrix, rank);
 #
-#     // BEGIN SOLUTION
-#     // STUB: (void)file, (void)part, (void)mine, (void)size;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int elements = mine.rows * mine.columns;
 #     MPI_Datatype type = MPI_DATATYPE_NULL;
 #     int err = MPI_SUCCESS;
 #     if (elements > 0)
 #         err = make_part_type(matrix, rank, size, &type);
+#     // BEGIN SOLUTION
+#     // STUB: (void)file, (void)part;
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of these two lines: set, read, restore */
 #     if (err == MPI_SUCCESS) /* a rank without a part takes part all the same */
 #         err = MPI_File_set_view(file, matrix->header_bytes, MPI_DOUBLE,
 #                                 elements > 0 ? type : MPI_DOUBLE, "native", MPI_INFO_NULL);
@@ -503,10 +506,10 @@ one_color.answer(
 #         err = MPI_File_read_all(file, part, elements, MPI_DOUBLE, MPI_STATUS_IGNORE);
 #     if (err == MPI_SUCCESS)
 #         err = MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+#     // END SOLUTION
 #     if (type != MPI_DATATYPE_NULL)
 #         MPI_Type_free(&type);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% [markdown]
@@ -556,13 +559,12 @@ overlapping.answer(
 # %% [markdown]
 # ## Exercise 2: data sieving, in C (16 points)
 #
-# Write `read_my_sieving`. Each rank reads all bytes from its first element to its last one, and no
+# Complete `read_my_sieving`. Each rank reads all bytes from its first element to its last one, and no
 # others, in contiguous requests.
 #
-# - A request is for as many whole elements as fit into `mpilab_tuning.buffer_bytes` bytes, but for at
-#   least one; the last one only for what is left. If `buffer_bytes` is 0, take 4 MiB.
-# - Have no more memory for what you read than that buffer. (This alone is not graded.)
-# - A rank with an empty part makes no request.
+# - Given are the buffer and `room`: how many whole elements fit into `mpilab_tuning.buffer_bytes` bytes,
+#   but at least one. A rank with an empty part has returned by then.
+# - A request is for `room` elements, the last one only for what is left.
 # - It must work for any number of ranks, any grid and any size; for two points of the 16, also for
 #   block-cyclic matrices.
 #
@@ -570,7 +572,8 @@ overlapping.answer(
 #
 # | | |
 # |---|---|
-# | `element_offset(matrix, row, column)` | the byte of the file at which an element begins, header included |
+# | `element_at(matrix, part, index)` | which element of the file, counted from 0, is element `index` of a part: write this first |
+# | `matrix->header_bytes` | the byte of the file at which element 0 begins |
 # | `undealt(i, matrix->block_rows, matrix->grid_rows, part.grid_row)` | which row of the matrix is row `i` of a part; likewise with columns |
 # | `MPI_File_read_at(file, offset, buffer, count, MPI_DOUBLE, MPI_STATUS_IGNORE)` | `offset` in bytes, in the default view |
 #
@@ -584,18 +587,19 @@ overlapping.answer(
 # #include <limits.h>
 # #include <stdlib.h>
 #
-# // BEGIN SOLUTION
-# // STUB: /* If you want a function of your own, it may stand here. */
 # /* Number in the file, from 0, of the element at place `index` of this part. */
 # static MPI_Offset element_at(const struct mpilab_matrix *matrix, struct mpilab_part part, int index)
 # {
+#     // BEGIN SOLUTION
+#     // STUB: (void)matrix, (void)part, (void)index;
+#     // STUB: return 0;  /* your code instead of these two lines */
 #     const int row = undealt(index / part.columns, matrix->block_rows, matrix->grid_rows,
 #                             part.grid_row);
 #     const int column = undealt(index % part.columns, matrix->block_columns, matrix->grid_columns,
 #                                part.grid_column);
 #     return (MPI_Offset)row * matrix->columns + column;
+#     // END SOLUTION
 # }
-# // END SOLUTION
 #
 # int read_my_sieving(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 # {
@@ -603,9 +607,6 @@ overlapping.answer(
 #     MPI_Comm_rank(comm, &rank);
 #     const struct mpilab_part mine = part_of(matrix, rank);
 #
-#     // BEGIN SOLUTION
-#     // STUB: (void)file, (void)part, (void)mine;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int elements = mine.rows * mine.columns;
 #     if (elements == 0)
 #         return MPI_SUCCESS;
@@ -616,6 +617,9 @@ overlapping.answer(
 #     if (buffer == NULL)
 #         return MPI_ERR_NO_MEM;
 #
+#     // BEGIN SOLUTION
+#     // STUB: (void)file, (void)part, (void)element_at;
+#     // STUB: int err = MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const MPI_Offset end = element_at(matrix, mine, elements - 1) + 1;
 #     int done = 0, err = MPI_SUCCESS;
 #     for (MPI_Offset first = element_at(matrix, mine, 0); first < end && err == MPI_SUCCESS;
@@ -630,9 +634,9 @@ overlapping.answer(
 #             part[done] = buffer[place];
 #         }
 #     }
+#     // END SOLUTION
 #     free(buffer);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_sieving", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -676,17 +680,22 @@ round_2.answer(
 # %% [markdown]
 # ## Exercise 3: the two-phase read, in C (36 points)
 #
-# Write `read_my_two_phase`.
+# Complete `read_my_two_phase`. Given are
 #
-# - There are `mpilab_tuning.aggregators` aggregators; if that is 0, or more than $P$, all ranks are
-#   aggregators. Which ranks they are you may choose.
-# - The elements are divided into that many domains, as equally as possible: if they are not divisible,
-#   the first domains have one element more.
-# - An aggregator reads its domain in contiguous requests, each for as many whole elements as fit into
-#   `mpilab_tuning.buffer_bytes` bytes, but for at least one; the last one is for the remainder. If
-#   `buffer_bytes` is 0, take 1 MiB.
-# - After each request, an aggregator distributes what it has read before it makes the next one; no rank
-#   holds more than a buffer of data that isn't its own, and a copy of it sorted by ranks.
+# - the number of `aggregators`, and `room`, the number of elements that fit into the buffer;
+# - `begin_of`, which divides the elements into domains, as equally as possible: if they are not
+#   divisible, the first domains have one element more;
+# - memory for what is read, for a copy of it sorted by ranks, and for counts;
+# - `sort_by_rank`, which makes that copy, and computes where in it the elements for each rank begin, and
+#   how many there are.
+#
+# You write four things: which piece of its domain an aggregator reads in a round (`piece_of`); how many
+# elements of a rank's part come `before` an element of the file; how many `rounds` there are; and what
+# happens in a round.
+#
+# - An aggregator reads its domain in contiguous requests of `room` elements; the last one is for the
+#   remainder. Which ranks are aggregators you may choose.
+# - After each request, it distributes what it has read before it makes the next one.
 # - So every byte of the file after the header is read once, by aggregators only, with
 #   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
 # - It must work for any number of ranks, any grid and any size, also where domains or parts are empty;
@@ -707,9 +716,8 @@ round_2.answer(
 # - No rank has to ask another. Every rank knows the matrix, the grid, the domains and the round, so it
 #   can compute what any aggregator reads in this round, and which ranks need which elements of it.
 # - A part has its elements in the order of the file. So what a rank receives of a piece of the file is
-#   one contiguous run of its part, and can be received directly into it. Where does it begin? Write a
-#   function `before(matrix, rank, element)`: how many elements of the rank's part come before this one
-#   in the file? Then `before(end) - before(begin)` is their number in a piece.
+#   one contiguous run of its part, and can be received directly into it. With `before`, you know where
+#   it begins and how long it is.
 # - How many rounds are there? It must be the same number on all ranks, or some will wait forever.
 
 # %% nbgrader={"grade": true, "grade_id": "two_phase", "locked": false, "points": 36, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -719,8 +727,6 @@ round_2.answer(
 # #include <limits.h>
 # #include <stdlib.h>
 #
-# // BEGIN SOLUTION
-# // STUB: /* If you want functions of your own, they may stand here. */
 # /* Elements of the file, behind its header, from `begin` to before `end`. */
 # struct stretch {
 #     MPI_Offset begin, end;
@@ -741,15 +747,22 @@ round_2.answer(
 # static struct stretch piece_of(const struct mpilab_matrix *matrix, int aggregators, int number,
 #                                MPI_Offset round, MPI_Offset room)
 # {
+#     // BEGIN SOLUTION
+#     // STUB: (void)matrix, (void)aggregators, (void)number, (void)round, (void)room, (void)begin_of;
+#     // STUB: return (struct stretch){0, 0};  /* your code instead of these two lines */
 #     const MPI_Offset total = (MPI_Offset)matrix->rows * matrix->columns;
 #     const MPI_Offset end = begin_of(total, aggregators, number + 1);
 #     const MPI_Offset begin = least(end, begin_of(total, aggregators, number) + round * room);
 #     return (struct stretch){begin, least(end, begin + room)};
+#     // END SOLUTION
 # }
 #
 # /* How many elements of this rank's part stand before this element of the file. */
 # static int before(const struct mpilab_matrix *matrix, int rank, MPI_Offset element)
 # {
+#     // BEGIN SOLUTION
+#     // STUB: (void)matrix, (void)rank, (void)element;
+#     // STUB: return 0;  /* your code instead of these two lines */
 #     const struct mpilab_part part = part_of(matrix, rank);
 #     const int row = (int)(element / matrix->columns), column = (int)(element % matrix->columns);
 #     const int rows = dealt(row, matrix->block_rows, matrix->grid_rows, part.grid_row);
@@ -757,6 +770,7 @@ round_2.answer(
 #         dealt(column, matrix->block_columns, matrix->grid_columns, part.grid_column);
 #     const int is_mine = row / matrix->block_rows % matrix->grid_rows == part.grid_row;
 #     return rows * part.columns + (is_mine ? columns : 0);
+#     // END SOLUTION
 # }
 #
 # /* Count what each rank gets of a piece, and sort the piece by ranks. */
@@ -776,7 +790,6 @@ round_2.answer(
 #     for (int i = 0; i < size; i++)
 #         displacements[i] -= counts[i];
 # }
-# // END SOLUTION
 #
 # int read_my_two_phase(MPI_File file, const struct mpilab_matrix *matrix, double *part,
 #                       MPI_Comm comm)
@@ -785,15 +798,16 @@ round_2.answer(
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
 #
-#     // BEGIN SOLUTION
-#     // STUB: (void)file, (void)matrix, (void)part;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int wanted = mpilab_tuning.aggregators;
 #     const int aggregators = wanted > 0 && wanted < size ? wanted : size;
 #     const long bytes = mpilab_tuning.buffer_bytes > 0 ? mpilab_tuning.buffer_bytes : 1 << 20;
 #     const MPI_Offset room = bytes < 8 ? 1 : least(bytes / 8, INT_MAX); /* MPI counts in int */
 #     const MPI_Offset total = (MPI_Offset)matrix->rows * matrix->columns;
+#     // BEGIN SOLUTION
+#     // STUB: (void)total, (void)aggregators;
+#     // STUB: const MPI_Offset rounds = 1;  /* your code instead of these two lines */
 #     const MPI_Offset rounds = (begin_of(total, aggregators, 1) + room - 1) / room;
+#     // END SOLUTION
 #
 #     int *const counts = calloc(4 * (size_t)size, sizeof *counts);
 #     double *const read = malloc(2 * (size_t)room * sizeof *read);
@@ -804,6 +818,10 @@ round_2.answer(
 #     int err = MPI_SUCCESS;
 #
 #     for (MPI_Offset round = 0; round < rounds; round++) {
+#         // BEGIN SOLUTION
+#         // STUB: (void)file, (void)part, (void)rank, (void)sorted, (void)from, (void)received, (void)to;
+#         // STUB: (void)piece_of, (void)sort_by_rank;
+#         // STUB: err = MPI_ERR_OTHER;  /* your code instead of these three lines */
 #         struct stretch piece = {0, 0}; /* only aggregators read */
 #         if (rank < aggregators)
 #             piece = piece_of(matrix, aggregators, rank, round, room);
@@ -822,11 +840,11 @@ round_2.answer(
 #         const int sent = MPI_Alltoallv(sorted, counts, from, MPI_DOUBLE, part, received, to,
 #                                        MPI_DOUBLE, comm);
 #         err = err == MPI_SUCCESS ? sent : err;
+#         // END SOLUTION
 #     }
 #     free(counts);
 #     free(read);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_two_phase", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -881,16 +899,17 @@ three_maps.answer(
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: for one method, write down how many elements each rank requests, as a list. The rest
-# is the same for all methods.
+# Where to start: for one method, write down how many `elements` each rank requests, as a list. From that
+# list follow its `requests`, and the three results, in the same way for most methods.
 
 
 # %% nbgrader={"grade": true, "grade_id": "file_requests", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def file_requests(method, N, R, C, buffer, A):
     """Return (requests of the busiest rank, requests of all, bytes that all ask for)."""
-    ### BEGIN SOLUTION
-    # STUB: raise NotImplementedError("your code here")
     fits = max(1, buffer // 8)
+    ### BEGIN SOLUTION
+    # STUB: elements = requests = []  # of each rank that reads
+    # STUB: raise NotImplementedError("your code here")
     if method == "rank 0":
         elements = [N * N]
     elif method == "two-phase":
@@ -908,8 +927,8 @@ def file_requests(method, N, R, C, buffer, A):
         requests = [h for h, _ in parts]
     if method == "view":
         requests = [1] * len(parts)
-    return max(requests), sum(requests), 8 * sum(elements)
     ### END SOLUTION
+    return max(requests), sum(requests), 8 * sum(elements)
 
 
 # %% nbgrader={"grade": false, "grade_id": "check_file_requests", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -1026,7 +1045,7 @@ sorted_by_time.answer(
 # The strided read of 16 ranks beats sieving where requests are cheap and many can be in flight, as on a
 # solid-state disk. The more expensive a request is, the more it pays to make few of them.
 #
-# ## What it takes here
+# ## What it takes here (optional)
 #
 # First, what the kit's readers request from the operating system, and how much memory they use.
 # (Without those that you have to write.)
@@ -1119,12 +1138,11 @@ Markdown("\n".join(lines))
 # a microsecond or two, not milliseconds, and what remains is copying. Messages cost about as much as
 # that. So don't choose a method by such times; choose by the costs of the storage of your cluster.
 #
-# Is your two-phase read slower than the kit's? Both read the same bytes. Look at how the data is sorted:
-# here, finding the rank of each single element costs more than reading it. The kit's kernel copies
-# whole runs.
+# Is your two-phase read slower than the kit's? Both read the same bytes. Look at `sort_by_rank`: here,
+# finding the rank of each single element costs more than reading it. The kit's kernel copies whole runs.
 
 # %% [markdown]
-# ## Hints
+# ## Hints (optional)
 #
 # In practice you should call `MPI_File_read_all`, because the MPI library knows your machine, or
 # should. It may do a two-phase read as you did, with aggregators and a *collective buffer*. You can
@@ -1179,7 +1197,7 @@ hinted.answer(
 # check.
 
 # %% [markdown]
-# ## How it scales
+# ## How it scales (optional)
 #
 # The authors of the report ran each stage 30 times for each size, and show medians. So do we:
 # `data/cannon-scaling.csv`, with the quartiles as bars. The next two cells show ours; the third one
@@ -1292,23 +1310,17 @@ agrees.answer(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "why_two_phase", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# Sieving: a rank needs N/√P rows, 8N/√P bytes of each, and its span is nearly all bytes of these
-# rows: about 8N²/√P. So √P ranks, those of a row of the grid, read the same bytes, and together they
-# ask for about 8N²√P bytes: √P times the file. Two-phase: 8N² bytes whatever P is, as each byte lies
-# in one domain.
+# Sieving: a rank's span is nearly all bytes of its N/√P rows, 8N²/√P. The √P ranks of a row of the
+# grid read the same bytes, so all ranks read 8N²√P: √P times the file. Two-phase: 8N² whatever P is,
+# as each byte lies in one domain.
 #
-# A rank that sieves makes 8N²/(√P F) requests with a buffer of F bytes, √P times as many altogether.
-# An aggregator makes 8N²/(A F). With A = P that is less by a factor of √P. What the two-phase read
-# pays for it are messages: all bytes but those that are where they belong go over the network once,
-# in as many rounds as an aggregator has requests, and all wait for the slowest in each.
+# A rank that sieves makes 8N²/(√P F) requests with a buffer of F bytes, an aggregator 8N²/(A F), and
+# the other ranks none.
 #
-# It does not pay where ranks need contiguous pieces anyway (blocks of whole rows, a grid of P x 1):
-# then sieving, or a view, reads nothing twice and there is nothing to exchange. Nor on few ranks:
-# with √P = 2 sieving reads the file twice, which a fast file system makes good for the messages and
-# the waiting. Nor where the file is in the page cache, or the storage is faster than the network.
-# Nor for small files, which are one request either way, and of which rank 0 can hand out the parts.
-# Nor where ranks don't read at the same time: then they would wait for each other. With too few
-# aggregators their network links, and their bandwidth to the servers, become the bottleneck.
+# The two-phase read doesn't pay where parts are whole rows (a grid of P x 1): sieving reads nothing
+# twice then. Nor where the file is in the page cache, or the storage faster than the network: the
+# messages cost more than the bytes saved. Nor for a file that is one request either way. Nor where
+# ranks don't read at the same time: in each round, all would wait for the last.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -1335,21 +1347,16 @@ for letter, requests in unnamed_readers().items():
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "which_map", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# X is a two-phase read with two aggregators. Two ranks, 0 and 2, read at all; their ranges touch, don't
-# overlap, and together are the whole file behind the header. Two rounds: 384 bytes, a full buffer,
-# then 192, what is left of a domain of 576. Together 1152 bytes, 12 · 12 · 8, each once.
+# X is a two-phase read with two aggregators: only ranks 0 and 2 read, and their ranges don't overlap.
+# Two rounds: 384 bytes, a full buffer, then 192, the rest of a domain of 576. Together 1152 bytes.
 #
-# Y is data sieving. All four ranks read, those of a row of the grid nearly the same range, so that the
-# bars of 0 and 1 lie on each other, and those of 2 and 3; rank 1 begins and ends 48 bytes further
-# down than rank 0. From the first element to the last are 5 rows and a half, 5 · 96 + 48 = 528 bytes:
-# a request of 384 and one of 144. Together 4 · 528 = 2112 bytes, nearly twice the file.
+# Y is data sieving: all four ranks read, and the ranges of 0 and 1 overlap, as do those of 2 and 3.
+# Each asks for 384 bytes and then for 144, up to its last element: together 2112 bytes.
 #
-# Z is the strided read: all ranks, six requests of 48 bytes each, one for each row of the part, with
-# gaps of 48 between them, in which the neighbour's lie. 4 · 6 · 48 = 1152 bytes, each once, but 24
-# requests, against 4 of X and 8 of Y.
+# Z is the strided read: each rank makes six requests of 48 bytes, a row of its part, with gaps of 48
+# between them. Together 4 · 6 · 48 = 1152 bytes.
 #
-# Without the header, the first request would begin at byte 0 instead of 8, and the last would end 8
-# bytes before the end of the file, at 1152 instead of 1160.
+# Without the header, the first request would begin at byte 0, not 8, and the last end at 1152, not 1160.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
