@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About 420 minutes, in three sittings. Reading C; [lab 01](01-collective-algorithms.ipynb): trees and
+# - About 180 minutes. Reading C; [lab 01](01-collective-algorithms.ipynb): trees and
 #   models; [lab 03](03-rank-mapping.ipynb): orders of ranks.
 # - 8 MPI ranks on this machine. Two cores are enough.
 #
@@ -36,6 +36,9 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+#
+# You may skip the sections whose headings end in *(optional)*: no exercise needs them, and the minutes
+# don't include them.
 #
 # **Predict** marks a question. Write what you expect between the quotes of the next
 # `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
@@ -340,8 +343,9 @@ still_one.answer("bcast_group and bcast_node_group, which begin with a tree over
 # %% [markdown]
 # ## Exercise 1: a broadcast by nodes, in C (18 points)
 #
-# Write `bcast_two_level`: first among the leaders of all nodes, then on each node, down a binomial
-# tree each.
+# Complete `bcast_two_level`: first among the leaders of all nodes, then on each node, down a binomial
+# tree each. The loop over these two levels and the clean-up are given. You write the key, the two
+# communicators, and the tree.
 #
 # ```
 #    two nodes {0 1 2 3} {4 5 6 7}, root 2
@@ -374,10 +378,8 @@ still_one.answer("bcast_group and bcast_node_group, which begin with a tree over
 # |---|---|
 # | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | the ranks of this rank's node, in the order of their keys |
 # | `MPI_Comm_split(comm, color, key, &leaders)` | the ranks with the same color; with the color `MPI_UNDEFINED`, a rank gets `MPI_COMM_NULL` |
-# | `MPI_Comm_free(&node)` | frees a communicator that you created; not for `MPI_COMM_NULL` |
 #
-# Where to start: count the ranks from the root. What does that number do as a key? Then write a
-# loop over the two communicators.
+# Where to start: count the ranks from the root. What does that number do as a key?
 
 # %% nbgrader={"grade": true, "grade_id": "two_level", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_two_level
@@ -390,16 +392,23 @@ still_one.answer("bcast_group and bcast_node_group, which begin with a tree over
 #     MPI_Comm_size(comm, &size);
 #
 #     // BEGIN SOLUTION
-#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     // STUB: const int key = 0;  /* your code instead of this line: which rank comes first? */
 #     const int key = (rank - root + size) % size; /* the root comes first, wherever it is */
+#     // END SOLUTION
 #     MPI_Comm level[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
 #     int place;
+#     // BEGIN SOLUTION
+#     // STUB: (void)root, (void)key;
+#     // STUB: int err = MPI_ERR_OTHER;  /* your code instead of these two lines: level[1], the node */
 #     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &level[1]);
+#     // END SOLUTION
 #     if (err != MPI_SUCCESS)
 #         return err;
 #     MPI_Comm_rank(level[1], &place);
+#     // BEGIN SOLUTION
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of this line: level[0], the leaders */
 #     err = MPI_Comm_split(comm, place == 0 ? 0 : MPI_UNDEFINED, key, &level[0]);
+#     // END SOLUTION
 #
 #     for (int i = 0; i < 2 && err == MPI_SUCCESS; i++) { /* among the leaders, then on each node */
 #         int members, distance = 1;
@@ -407,6 +416,9 @@ still_one.answer("bcast_group and bcast_node_group, which begin with a tree over
 #             continue;
 #         MPI_Comm_rank(level[i], &place);
 #         MPI_Comm_size(level[i], &members);
+#         // BEGIN SOLUTION
+#         // STUB: (void)buffer, (void)count, (void)datatype, (void)distance;
+#         // STUB: err = MPI_ERR_OTHER;  /* your code instead of these two lines: a tree from place 0 */
 #         while (distance < members && (place & distance) == 0)
 #             distance *= 2;
 #         if (place > 0)
@@ -415,12 +427,12 @@ still_one.answer("bcast_group and bcast_node_group, which begin with a tree over
 #         for (distance /= 2; distance >= 1 && err == MPI_SUCCESS; distance /= 2)
 #             if (place + distance < members)
 #                 err = MPI_Send(buffer, count, datatype, place + distance, TAG, level[i]);
+#         // END SOLUTION
 #     }
 #     if (level[0] != MPI_COMM_NULL)
 #         MPI_Comm_free(&level[0]);
 #     MPI_Comm_free(&level[1]);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_two_level", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -482,8 +494,9 @@ children.answer(
 # %% [markdown]
 # ## Exercise 2: an order that suits the cluster, in C (17 points)
 #
-# Write `bcast_reordered`: create a communicator with the ranks in the order of groups and nodes, and
-# broadcast on it along one binomial tree.
+# Complete `bcast_reordered`: create a communicator with the ranks in the order of groups and nodes, and
+# broadcast on it along one binomial tree. The tree is given, and so are the leaders of this rank's group
+# and node. You write the communicators of group and node, and the one in the new order.
 #
 # ```
 #    groups {0 1 2 3} {4 5 6 7}, nodes {0 1} {2 3} {4 5} {6 7}, root 5
@@ -503,13 +516,13 @@ children.answer(
 # It must work for the same cases as exercise 1, with the same calls, and be as fast in simulated time.
 
 # %% [markdown]
-# Include `splitting.h`. These help you:
+# These help you:
 #
 # | | |
 # |---|---|
 # | `mpilab_place()->group` | the name of this rank's group; it may be long, and names may have a common prefix |
 # | `split_by_name(comm, name, key, &made)` | the ranks that gave the same name, in the order of their keys |
-# | `ranks_in(from, 1, comm, &leader)` | the rank in `comm` of rank 0 of `from` |
+# | `ranks_in(from, 1, comm, &leader)` | given: the rank in `comm` of rank 0 of `from` |
 #
 # A key is an `int`: with at most 1,000 ranks, three numbers below $P$ go into one.
 #
@@ -527,15 +540,16 @@ children.answer(
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
 #
-#     // BEGIN SOLUTION
-#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int mine = (rank - root + size) % size; /* 0 is the root */
 #     MPI_Comm group, node, ordered;
 #     int group_leader, node_leader, place, distance = 1;
+#     // BEGIN SOLUTION
+#     // STUB: group = node = MPI_COMM_NULL;
+#     // STUB: int err = MPI_ERR_OTHER;  /* your code instead of these two lines: group and node */
 #     int err = split_by_name(comm, mpilab_place()->group, mine, &group);
 #     if (err == MPI_SUCCESS)
 #         err = MPI_Comm_split_type(group, MPI_COMM_TYPE_SHARED, mine, MPI_INFO_NULL, &node);
+#     // END SOLUTION
 #     if (err == MPI_SUCCESS)
 #         err = ranks_in(group, 1, comm, &group_leader);
 #     if (err == MPI_SUCCESS)
@@ -543,10 +557,15 @@ children.answer(
 #     if (err != MPI_SUCCESS)
 #         return err;
 #
+#     // BEGIN SOLUTION
+#     // STUB: (void)group_leader, (void)node_leader, (void)mine;
+#     // STUB: ordered = MPI_COMM_NULL;
+#     // STUB: err = MPI_ERR_OTHER;  /* your code instead of these three lines: ordered */
 #     /* A group and a node are known by the numbers, from the root, of their leaders. */
 #     const int of_group = (group_leader - root + size) % size;
 #     const int of_node = (node_leader - root + size) % size;
 #     err = MPI_Comm_split(comm, 0, (of_group * size + of_node) * size + mine, &ordered);
+#     // END SOLUTION
 #     MPI_Comm_free(&node);
 #     MPI_Comm_free(&group);
 #     if (err != MPI_SUCCESS)
@@ -562,7 +581,6 @@ children.answer(
 #             err = MPI_Send(buffer, count, datatype, place + distance, TAG, ordered);
 #     MPI_Comm_free(&ordered);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_reordered", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -601,9 +619,9 @@ lab.check("reordered")
 # %% nbgrader={"grade": true, "grade_id": "crossing", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def crossing(way, G, N, Q, m):
     """Return [bytes between nodes, bytes between groups]."""
+    P, M = G * N * Q, G * N
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
-    P, M = G * N * Q, G * N
     if way == "flat_rr":
         # On the same node are the parents of the multiples of M: one in M ranks. In the same group
         # are those of ranks with a bit below N, and those of the multiples of M.
@@ -715,7 +733,7 @@ gathered.answer(
 # calls *unshuffling*. The kit's kernels receive with a datatype that does so.
 
 # %% [markdown]
-# ## Pipelining over levels
+# ## Pipelining over levels (optional)
 #
 # By levels, one step follows another: first the groups, then the nodes, then the ranks. While a
 # link between groups is busy, those within groups are idle, and vice versa. Cut into *segments*
@@ -768,7 +786,7 @@ tree_or_chain.answer(
 # three $\beta$: between groups, between nodes of a group, and within a node. If $k$ messages share
 # a link at the same time, each takes $\alpha + k\beta n$.
 #
-# Write `cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within)`. It returns the index
+# Complete `cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within)`. It returns the index
 # (0 to 2) of the cheapest of these; on a tie, the first:
 #
 # | | broadcast | cost |
@@ -778,7 +796,9 @@ tree_or_chain.answer(
 # | 2 | chains, in $S$ equal segments of $s = m/S$ bytes | $(G-1)(\alpha + s\beta_g) + (N-1)(\alpha + s\beta_n) + L_Q(\alpha + s\beta_w) + (S-1)(\alpha + s\beta_{max})$ |
 #
 # $L_x = \lceil \log_2 x \rceil$, and $\beta_{max}$ is the largest $\beta$ of a level that is in use:
-# with one group, the links between groups are not. A single rank takes no time.
+# with one group, the links between groups are not. A single rank takes no time. Given are the numbers of
+# messages on each level, `steps` down trees and `hops` along chains, and `cost`, which adds up what
+# messages of one size cost on all three.
 #
 # Where to start: which of them can be cheapest if $Q = 1$? For which $m$ does the third overtake
 # the second? Work it out for $G = 4$, $N = Q = 1$ first.
@@ -787,8 +807,6 @@ tree_or_chain.answer(
 # %% nbgrader={"grade": true, "grade_id": "cheapest", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within):
     """Return the place of the cheapest of the three."""
-    ### BEGIN SOLUTION
-    # STUB: raise NotImplementedError("your code here")
     betas = [between_groups, between_nodes, within]
     steps = [(number - 1).bit_length() for number in (G, N, Q)]  # log2, rounded up
     hops = [G - 1, N - 1, steps[2]]
@@ -796,22 +814,25 @@ def cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within):
     def cost(times, size, prices):
         return sum(k * (alpha + size * beta) for k, beta in zip(times, prices, strict=True))
 
+    ### BEGIN SOLUTION
+    # STUB: flat = levels = chains = 0.0
+    # STUB: raise NotImplementedError("your code here")
     flat = cost(steps, m, [Q * between_groups, Q * between_nodes, within])
     levels = cost(steps, m, betas)
     used = [beta for k, beta in zip(hops, betas, strict=True) if k > 0]
     chains = 0.0
     if used:
         chains = cost(hops, m / S, betas) + (S - 1) * (alpha + m / S * max(used))
+    ### END SOLUTION
     times = [flat, levels, chains]
     return times.index(min(times))
-    ### END SOLUTION
 
 
 # %% nbgrader={"grade": false, "grade_id": "check_cheapest", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("cheapest", cheapest)
 
 # %% [markdown]
-# ## Every core uses the network: multi-lane
+# ## Every core uses the network: multi-lane (optional)
 #
 # By levels, one rank of each node sends, and the other cores are idle. If a single core can't saturate
 # the link, that is a waste. In `bcast_multilane` (Träff and Hunold), the root cuts the message into
@@ -838,7 +859,7 @@ lane_rows.answer(
 # The same number of bytes cross, but two ranks of a node share the work. Whether that helps depends on
 # the network, not on the algorithm: on links as slow as ours, one core is enough.
 #
-# ## A schedule of 2024: circulant graphs
+# ## A schedule of 2024: circulant graphs (optional)
 #
 # In a chain, the pipeline is full after $P-1$ rounds. In a binomial tree it is full sooner, but the
 # root must send every segment $\lceil \log_2 P \rceil$ times. Träff's schedules on *circulant graphs*
@@ -896,8 +917,6 @@ linear, leaders = (
 )
 show(traffic_matrix(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
 show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
-
-# %%
 alltoallvs = ("linear", "leaders", "gathervs", "multilane")
 Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoallvs]))
 
@@ -911,7 +930,7 @@ exchanged.answer(
 
 # %% [markdown]
 # The bytes are the same: what is for another node must go there. `alltoallv_gathervs` works process by
-# process, and in `alltoallv_multilane` every rank is the leader of a lane.
+# process. In `alltoallv_multilane`, every rank leads a *lane*: the ranks with its position on their nodes.
 #
 # ## The leader's memory
 #
@@ -938,34 +957,38 @@ for budget in (0, 65536, 8192):
 # %% [markdown]
 # ## Exercise 5: alltoallv by leaders, in C (25 points)
 #
-# Write `alltoallv_by_leaders` with the three steps above. Blocks for the leader's own node may go
-# through the leader, too. You need not cut anything into pieces, nor support `MPI_IN_PLACE`.
+# Complete `alltoallv_by_leaders`. Given are the communicators, the memory, a table of where blocks begin
+# and how long they are, the packing and unpacking, what a leader receives from its ranks, and what it
+# sends to them. You write the four places that have a number:
+#
+# 1. Each rank sends its table and its packed blocks to its leader.
+# 2. A leader computes how many bytes go `out` to the leader of node `to`, and come `in` from that of
+#    node `from`.
+# 3. It puts together what is `leaving` for node `to`, and exchanges messages with the two leaders. The
+#    blocks for its own node are copied.
+# 4. It goes through what has come from node `from`, and copies the blocks for rank `q` to where they
+#    belong in `whole`.
+#
+# Nothing is cut into pieces, and `MPI_IN_PLACE` need not work.
 #
 # It must work for any counts (including 0), blocks anywhere in the buffers (`sdispls`, `rdispls`),
 # two different datatypes, nodes of any size with their ranks in any order, and in strict mode.
 #
 # **Between nodes**, each leader sends at most one message to each other leader, with the data and
-# nothing else: no counts. The receiving leader can compute its length. (Within a node, send what you
-# like.) Use only point-to-point calls, and calls that create communicators: `MPI_Gatherv` and the like
-# are refused, because recordings don't contain their messages.
+# nothing else: no counts. The receiving leader can compute its length. Use only point-to-point calls:
+# `MPI_Gatherv` and other collectives are refused, because recordings don't contain their messages.
 
 # %% [markdown]
-# Include `splitting.h`. These help you:
-#
 # | | |
 # |---|---|
-# | `order_by_node(comm, node, leaders, at, first)` | `at[i]`: all ranks, node by node. `first[k]`: where node `k` begins in `at`, and `first[nodes]` is $P$ (on leaders only). Both communicators are in the order of the ranks |
-# | `MPI_Pack(from, n, type, packed, bytes, &position, comm)` | puts `n` elements behind what is in `packed` already, without holes |
-# | `MPI_Unpack(packed, bytes, &position, to, n, type, comm)` | takes them out again |
-# | `MPI_PACKED` | the datatype of packed bytes |
-# | `block(buffer, displacement, 1, type)` | address of the element at a displacement |
+# | `at[i]`, `first[k]` | all ranks, node by node, and where node `k` begins in this order; `first[nodes]` is $P$ |
+# | `parts[2 * q * size + i]` | of rank `q` of this node: where its block for rank `at[i]` begins in what it has packed, and its bytes |
+# | `parts[2 * q * size + size + i]` | the same of the block that it gets from rank `at[i]` |
+# | `data[q]`, `come[k]` | what rank `q` of this node has packed, and what has come from node `k` |
+# | `MPI_PACKED`, `MPI_COUNT` | the datatypes of packed bytes, and of the numbers in `parts` |
 #
-# Here, `n` packed elements have `n` times `MPI_Type_size` bytes. From then on everything is bytes, and
-# `memcpy` moves it.
-#
-# Where to start: draw two nodes of two ranks. If each rank packs its blocks in the order of `at`,
-# everything for one node is contiguous. A leader that also knows the receive counts of its ranks knows
-# how long each message will be. In which order are the blocks in it?
+# Where to start: draw two nodes of two ranks. Each rank has packed its blocks in the order of `at`, so
+# everything for one node is contiguous. In which order are the blocks in a message between leaders?
 
 # %% nbgrader={"grade": true, "grade_id": "by_leaders", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel alltoallv_by_leaders
@@ -979,10 +1002,6 @@ for budget in (0, 65536, 8192):
 #                          MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
 #                          const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 # {
-#     // BEGIN SOLUTION
-#     // STUB: (void)sendbuf, (void)sendcounts, (void)sdispls, (void)sendtype, (void)recvbuf;
-#     // STUB: (void)recvcounts, (void)rdispls, (void)recvtype, (void)comm;
-#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
 #     /* Of a rank's packed blocks: where those for, or from, a rank begin, and how long they are. */
 #     struct part { MPI_Count begin, bytes; };
 #     int rank, size, me, peers, self = 0, nodes = 1, sent_type, received_type, position = 0;
@@ -1002,7 +1021,8 @@ for budget in (0, 65536, 8192):
 #         MPI_Comm_size(leaders, &nodes);
 #     }
 #
-#     /* Row q is of rank q of the node: first what it sends to all, then what it gets. */
+#     /* Row q is of rank q of the node: first what it sends to all, then what it gets. data[q] is what
+#      * it has packed, come[k] what has come from node k. */
 #     int *const at = malloc(sizeof(int) * (2 * (size_t)size + 1)), *const first = at + size;
 #     struct part *const parts = malloc(sizeof(struct part) * 2 * (size_t)peers * (size_t)size);
 #     char **const data = calloc((size_t)peers, sizeof(char *));
@@ -1029,10 +1049,13 @@ for budget in (0, 65536, 8192):
 #     for (int i = 0; i < size && err == MPI_SUCCESS; i++)
 #         err = MPI_Pack(block(sendbuf, sdispls[at[i]], 1, sendtype), sendcounts[at[i]], sendtype,
 #                        packed, (int)total[0], &position, comm);
+#     // BEGIN SOLUTION
+#     // STUB: err = MPI_ERR_OTHER;  /* 1. your code instead of this line: send to the leader */
 #     if (me > 0 && err == MPI_SUCCESS)
 #         err = MPI_Send(parts, 4 * size, MPI_COUNT, 0, TAG, node);
 #     if (me > 0 && err == MPI_SUCCESS)
 #         err = MPI_Send(packed, (int)total[0], MPI_PACKED, 0, TAG, node);
+#     // END SOLUTION
 #     data[0] = packed;
 #     for (int q = 1; q < peers && me == 0 && err == MPI_SUCCESS; q++) {
 #         struct part *const row = parts + 2 * q * size;
@@ -1050,6 +1073,8 @@ for budget in (0, 65536, 8192):
 #     for (int step = 0; step < nodes && me == 0 && err == MPI_SUCCESS; step++) {
 #         const int to = (self + step) % nodes, from = (self - step + nodes) % nodes;
 #         MPI_Count out = 0, in = 0;
+#         // BEGIN SOLUTION
+#         // STUB: /* 2. your code instead of this line: bytes to and from these nodes */
 #         for (int q = 0; q < peers; q++) {
 #             const struct part *const row = parts + 2 * q * size;
 #             out += row[first[to + 1] - 1].begin + row[first[to + 1] - 1].bytes -
@@ -1057,12 +1082,15 @@ for budget in (0, 65536, 8192):
 #             in += row[size + first[from + 1] - 1].begin + row[size + first[from + 1] - 1].bytes -
 #                   row[size + first[from]].begin;
 #         }
+#         // END SOLUTION
 #         char *const leaving = malloc((size_t)out + 1), *end = leaving;
 #         come[from] = malloc((size_t)in + 1);
 #         if (leaving == NULL || come[from] == NULL)
 #             err = MPI_ERR_NO_MEM;
 #         else if (to != self && (out > INT_MAX || in > INT_MAX))
 #             err = MPI_ERR_COUNT;
+#         // BEGIN SOLUTION
+#         // STUB: (void)end;  /* 3. your code instead of this line: put together, and exchange */
 #         for (int q = 0; q < peers && err == MPI_SUCCESS; q++)
 #             for (int i = first[to]; i < first[to + 1]; i++) {
 #                 const struct part block = parts[2 * q * size + i];
@@ -1074,6 +1102,7 @@ for budget in (0, 65536, 8192):
 #         if (to != self && err == MPI_SUCCESS)
 #             err = MPI_Sendrecv(leaving, (int)out, MPI_PACKED, to, TAG, come[from], (int)in,
 #                                MPI_PACKED, from, TAG, leaders, MPI_STATUS_IGNORE);
+#         // END SOLUTION
 #         free(leaving);
 #     }
 #
@@ -1085,6 +1114,8 @@ for budget in (0, 65536, 8192):
 #         if (whole == NULL)
 #             err = MPI_ERR_NO_MEM;
 #         for (int from = 0; from < nodes && err == MPI_SUCCESS; from++) {
+#             // BEGIN SOLUTION
+#             // STUB: /* 4. your code instead of this line: the blocks for rank q */
 #             const char *next = come[from];
 #             for (int i = first[from]; i < first[from + 1]; i++)
 #                 for (int p = 0; p < peers; p++) {
@@ -1093,6 +1124,7 @@ for budget in (0, 65536, 8192):
 #                         memcpy(whole + row[i].begin, next, (size_t)length);
 #                     next += length;
 #                 }
+#             // END SOLUTION
 #         }
 #         if (q > 0 && err == MPI_SUCCESS)
 #             err = MPI_Send(whole, (int)bytes, MPI_PACKED, q, TAG, node);
@@ -1116,14 +1148,13 @@ for budget in (0, 65536, 8192):
 #         MPI_Comm_free(&leaders);
 #     MPI_Comm_free(&node);
 #     return err;
-#     // END SOLUTION
 # }
 
 # %% nbgrader={"grade": false, "grade_id": "check_by_leaders", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("by_leaders")
 
 # %% [markdown]
-# ## Allgather and allreduce
+# ## Allgather and allreduce (optional)
 #
 # Here every rank needs the result. In an allgather, each group must receive what the others have:
 # $(P-U)m$ bytes. A ring carries each block over all of its links but one, and in RR order *every* link
@@ -1193,10 +1224,10 @@ allgathers.answer(
 # %% nbgrader={"grade": true, "grade_id": "hosts", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def hosts(root, goal):
     """Return the host of each of the 8 ranks."""
-    ### BEGIN SOLUTION
-    # STUB: raise NotImplementedError("your code here")
     found = []
     for rank in range(8):
+        ### BEGIN SOLUTION
+        # STUB: raise NotImplementedError("your code here: append the host of this rank")
         v = (rank - root) % 8
         if goal == "best":
             found.append(f"n{v // 2 + 1}")  # SEQ order, from the root on
@@ -1204,8 +1235,8 @@ def hosts(root, goal):
             # A parent has one bit less: even and odd numbers of bits are on different sides.
             side = bin(v).count("1") % 2
             found.append(f"n{1 + 2 * side + v // 4}")
+        ### END SOLUTION
     return found
-    ### END SOLUTION
 
 
 # %% nbgrader={"grade": false, "grade_id": "check_hosts", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -1296,7 +1327,8 @@ size = max(one.bytes for one in timed)
 # throttles, so a short run may be a little faster.)
 #
 # **Predict** for RR order: which link is the busiest, for the flat binomial tree, and by node and
-# group? Which two kernels have about half the bound of the others by level, and why?
+# group? Two kernels that cut the message into segments have about half the bound of the others by
+# level: which, and why?
 
 # %%
 limits_rr = mpilab.predict("")
@@ -1313,24 +1345,19 @@ limits_rr.answer(
 )
 
 # %% [markdown]
-# In SEQ order: how much do the levels still help there, and how much does pipelining?
+# In SEQ order, how much do the levels still help, and how much does pipelining? Then the lines of the
+# hostfile are shuffled, the order that the report was measured in. Ranks of a host stay together, groups
+# don't. Which kernels notice?
 
 # %%
 show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order"))
-
-# %% [markdown]
-# And with the lines of the hostfile shuffled, the order that the report was measured in. Ranks of a
-# host stay together, groups don't. Which kernels notice?
-
-# %%
 show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size)}, shuffled"))
 
 # %% [markdown]
 # Are yours in the figures? They send the same over the links as `node` and `rank_order`, but take
 # longer, perhaps several times as long. What do they do in each call that no recording shows? For
 # `bcast_reordered`, count the communicators; `split_by_name` creates one for each letter.
-
-# %% [markdown]
+#
 # Everything in numbers: first the broadcasts above, then our own figures for a reduce, a gather and an
 # alltoallv.
 #
@@ -1359,20 +1386,18 @@ for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every)
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Read the table with the bounds in mind. Long gathers take what the root's uplink needs, whatever you
-# do: levels can't help. The same is true of long alltoallvs; by leaders, blocks pass through two more
-# memories. Short ones are another matter.
+# Long gathers take what the root's uplink needs, whatever you do: levels can't help. The same is true of
+# long alltoallvs; by leaders, blocks pass through two more memories. Short ones are another matter.
 #
-# Sixteen ranks share the processors of one machine here, so the times of short messages are noisy.
-# Three repetitions are few: take more before you trust a difference.
+# Sixteen ranks share one machine here, so the times of short messages are noisy, and three repetitions
+# are few.
 
 # %% [markdown]
 # ## On 8 and 216 simulated ranks
 #
-# The hosts above share the cores of this machine, so there can't be many. SimGrid computes the times
-# on clusters of any size: here in groups whose hosts have links of 100 Gbit/s, and whose switch has one
-# such link for all of them. The times are the same on every machine. The marks are the lower bounds: what
-# the busiest link needs for the bytes that were sent.
+# SimGrid computes the times on clusters of any size: here in groups whose hosts have links of 100 Gbit/s,
+# and whose switch has one such link for all of them. The times are the same on every machine. The marks
+# are the lower bounds.
 #
 # **Predict:** in RR order, by what factor is the broadcast by node and group faster than the binomial
 # tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
@@ -1482,10 +1507,9 @@ for order in by_level.ORDERS:
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Few points lead to coarse rules, and medians of few repetitions to wrong ones. What would you add
-# to the measurement first: sizes, orders, repetitions, other numbers of ranks?
+# Few points lead to coarse rules, and medians of few repetitions to wrong ones.
 #
-# ## What your levels cost
+# ## What your levels cost (optional)
 #
 # Now without any network, on this machine alone: your two broadcasts beside the flat tree and the
 # kit's broadcast by node and group. There is one node, so all four send the same messages. If an
@@ -1540,22 +1564,17 @@ remains.answer(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "bottleneck", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# Memory: in an alltoallv by leaders it holds QPm bytes to send and as many received. At 2 MiB a
-# pair, 8 ranks a node and 64 ranks that is 1 GiB twice. Cut the blocks into pieces (a budget), or
-# use all ranks as leaders of a lane. In a gather it holds the blocks of its node or group.
+# Memory: in an alltoallv by leaders it holds QPm bytes that go out, and as many that came in: at 2 MiB a
+# pair, with 8 ranks a node and 64 ranks, 1 GiB twice. Remedy: cut the blocks into pieces (a budget).
 #
-# One port, one core: all bytes of the node pass one rank, which also copies them twice (in from the
-# node, out to it), while the other cores wait. For long blocks in an alltoallv the linear one needs
-# no more on the link and spares these copies, so it is as fast as the link allows. Multi-lane
-# shares the work; it helps where one core can't fill the link.
+# One core: in an alltoallv of 2 MiB, all bytes of the node pass one rank, which copies them twice. On
+# the link they are no fewer than in the linear one. Remedy: use all ranks, each for a lane.
 #
-# Waiting: level by level, it passes nothing on before it has all. In a gather of long blocks the
-# slow link is idle until the first leader has its blocks. And a binomial tree over the groups sends
-# log2(G) copies up the root's uplink; a pipelined chain sends one, which is the bound.
+# Waiting: in a gather of 2 MiB a rank, the slow link is idle until the first leader has all blocks of
+# its node. Remedy: pass them on one by one, in a pipeline.
 #
-# No leaders: with one rank a node there is nothing to collect; where long blocks all differ
-# (alltoallv, gather), since the bytes that cross are the same; and where the network is as fast as
-# the memory.
+# It is better to have no leaders with one rank a node, and for long blocks that all differ (gather,
+# alltoallv): the bytes that cross, and so the bound, are the same without them.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -1575,23 +1594,18 @@ remains.answer(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "unknown", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# Nodes are known for sure: MPI_Comm_split_type. So use the node level from the start; it brings
-# most where there are many ranks a host, and gives a correct result whatever the groups are.
+# Nodes are known for sure, by MPI_Comm_split_type. Groups can be measured: let two pairs of hosts send
+# long messages at once; if they get slower than one pair alone, they share an uplink. 16 hosts are 120
+# pairs. That takes seconds to minutes, once for an allocation; other jobs disturb it, so repeat it and
+# take minima. Names of hosts are a hint, to be tested.
 #
-# Groups can be measured. A ping-pong of each pair of hosts (120 of them, in 15 rounds of 8 pairs at
-# a time) shows latency; but with equal latencies only *contention* shows shared uplinks: let two
-# pairs send at the same time, and see whether each gets slower. Cluster the hosts by that. It takes
-# seconds to minutes, once for an allocation, so keep it in a file; other jobs on the same switches
-# disturb it, so repeat and take minima. Names (csews1, csews2, ...) are a hint to be tested, not
-# knowledge.
+# Meanwhile use the kernels by node: they are right whatever the groups are, and save most where there
+# are many ranks on a host.
 #
-# A wrong group is never wrong in the result, only in time. If hosts of one switch are torn apart,
-# the message crosses to that switch more than once: as a flat tree might. If hosts of two switches
-# are taken for one group, the tree within it crosses here and there, no worse than without groups.
-# Worse than none it is for a chain over many made-up groups, each of which is a step.
+# A wrong group costs only time. If it splits the hosts of a switch, a message crosses to them more than
+# once, as in a flat tree: no worse than no groups. A chain over many wrong groups is worse: each is a step.
 #
-# Stale: compare with the lower bound, or with the flat kernel, from time to time; let rules be
-# learned anew if the regret grows, or if the list of hosts changed.
+# Stale: times move away from the lower bound, the regret of rules grows, or the list of hosts changed.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
