@@ -26,6 +26,11 @@ def test_the_table_of_lengths_is_what_the_labs_have():
 
 
 @each_lab
+def test_no_lab_takes_more_than_three_hours(source):
+    assert lengths.length_of(source).minutes <= lengths.SITTING
+
+
+@each_lab
 def test_a_lab_says_the_minutes_that_the_rule_gives_it(source):
     assert f"- {lengths.length_of(source).said}." in prose(source)
 

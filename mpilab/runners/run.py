@@ -109,7 +109,7 @@ class Run:
 
     def examined(self, number: int, case: Case, hang: Hang) -> tuple[Hang, dict[int, list[int]]]:
         """The hang with the state of every rank, and the call sites of those that compute."""
-        if hang.kind != TIME_OUT:
+        if hang.kind != TIME_OUT or hang.is_spent:
             return hang, {}
         paths = paths_of(self.directory, number, case, "rec")
         computing = [state.rank for state in hang.states if state.state == COMPUTING]

@@ -96,20 +96,24 @@ def _has_mapped(process: int, path: str | Path) -> bool:
 class ProcessorTime:
     """The processor time of this process and its descendants so far, in seconds.
 
-    Call it to look. It looks at most every LOOK_S, because it lists processes. What runs under a
-    parent that ended before it is not counted.
+    Call it to look. It looks at most every LOOK_S, because it lists processes. What a process takes
+    under a parent that ended before it, or after the last look before both were killed, is not
+    counted.
     """
 
     LOOK_S = 0.25
 
     def __init__(self) -> None:
-        self.used, self.looked = 0.0, -self.LOOK_S
+        self.seen, self.lost, self.looked = 0.0, 0.0, -self.LOOK_S
 
     def __call__(self) -> float:
         now = time.monotonic()
         if now - self.looked >= self.LOOK_S:
-            self.looked, self.used = now, max(self.used, self._look())
-        return self.used
+            seen = self._look()
+            # It can only have become less because processes were killed that nobody waited for.
+            self.lost += max(self.seen - seen, 0.0)
+            self.looked, self.seen = now, seen
+        return self.seen + self.lost
 
     def _look(self) -> float:
         own = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

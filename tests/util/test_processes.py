@@ -84,3 +84,11 @@ def test_processes_that_are_hidden_from_us_are_passed_over(path, writer, monkeyp
     here = processes.namespace(os.getpid())
     assert processes.outside(os.getpid(), here) is None
     assert processes.outside(writer, here) == writer
+
+
+def test_the_time_of_processes_that_were_killed_is_not_used_twice(monkeypatch):
+    looks = iter([1.0, 6.0, 2.0, 5.0])  # the second process was killed after it had taken 4 s
+    monkeypatch.setattr(processes.ProcessorTime, "_look", lambda self: next(looks))
+    monkeypatch.setattr(processes.ProcessorTime, "LOOK_S", 0.0)
+    used = processes.ProcessorTime()
+    assert [used() for _ in range(4)] == [1.0, 6.0, 6.0, 9.0]
