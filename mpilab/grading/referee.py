@@ -72,7 +72,9 @@ COMPILE_WORK_S, CALL_WORK_S = 2.0, 0.2
 SIMULATE_WORK_S, SIMULATED_RANK_WORK_S = 1.0, 0.0025
 RUN_WORK_S, REAL_RANK_WORK_S = 1.5, 0.005
 # What an answer may take beyond that in all its runs, by kind: about as much as a right one takes.
-KERNEL_RESERVE_S, PYTHON_RESERVE_S = 8.0, 2.0
+KERNEL_RESERVE_S, PYTHON_RESERVE_S = 7.0, 2.0
+# What a third witness may take in any event: to be compiled, and to try a case that never ends.
+THIRD_COMPILE_WORK_S, THIRD_WORK_S = 1.0, 1.7
 # A run ends by itself once its cases have used up what there is; the sandbox ends it a bit later.
 OVERRUN_S = 3.0
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
@@ -552,13 +554,16 @@ class Referee:
     ) -> agreement.Witness:
         """The third witness of the cases in dispute: native, simulated or again on Open MPI.
 
-        It takes from the reserve of the answer: usually there is none.
+        An answer that agrees with itself has none: most of what it takes is from the reserve.
         """
         if form == JAILED:
-            return agreement.Witness(self._run(exercise, compiled, plan, usual=0.0).results)
+            tried = self._run(exercise, compiled, plan, usual=THIRD_WORK_S)
+            return agreement.Witness(tried.results)
         # It cannot make an answer pass, so no symbol needs to be refused.
-        compiled = self._build(exercise, source, SIMULATED, check_symbols=False, usual=0.0)
-        return agreement.Witness(self._run(exercise, compiled, plan, SIMULATED, 0.0).results)
+        usual = THIRD_COMPILE_WORK_S
+        compiled = self._build(exercise, source, SIMULATED, check_symbols=False, usual=usual)
+        tried = self._run(exercise, compiled, plan, SIMULATED, THIRD_WORK_S)
+        return agreement.Witness(tried.results)
 
     # --- Python
 

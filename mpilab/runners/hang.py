@@ -67,18 +67,18 @@ def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, lis
     found: dict[int, list[int]] = {}
     if SIGNAL is None:  # macOS
         return found
-    shared: dict[int | None, dict[int, str | Path]] = {}
+    processes: dict[int | None, dict[int, str | Path]] = {}
     for rank, path in paths.items():
-        shared.setdefault(process_of(path), {})[rank] = path
-    for process, ranks in shared.items():
-        for _ in range(min(looks, KEPT)):
-            before = {rank: _samples(path) for rank, path in ranks.items()}
-            answered = _answer(ranks, before) if _ask(process) else None
-            if answered is None:
-                break
-            rank, header = answered
+        processes.setdefault(process_of(path), {})[rank] = path
+    for _ in range(min(looks, KEPT)):
+        # All at once: each of them computes until it is asked, and while others are.
+        before = {rank: _samples(path) for rank, path in paths.items()}
+        asked = {process: ranks for process, ranks in processes.items() if _ask(process)}
+        answered = _answers(asked, before)
+        for rank, header in answered.values():
             last = (int(header["samples"]) - 1) % KEPT
             found.setdefault(rank, []).append(int(header["sample_sites"][last]))
+        processes = {process: asked[process] for process in answered}
     return found
 
 
@@ -106,21 +106,21 @@ def _samples(path: str | Path) -> int:
     return 0 if header is None else int(header["samples"])
 
 
-def _answer(
-    paths: Mapping[int, str | Path], before: Mapping[int, int]
-) -> tuple[int, np.void] | None:
-    """(rank, header) of the first rank whose header holds more samples than `before`.
-
-    None if none of them answers.
-    """
+def _answers(
+    asked: Mapping[int | None, Mapping[int, str | Path]], before: Mapping[int, int]
+) -> dict[int | None, tuple[int, np.void]]:
+    """{process: (rank, header)} of the first rank of each whose header has more samples than
+    `before`; processes that do not answer are omitted."""
+    found: dict[int | None, tuple[int, np.void]] = {}
     deadline = time.monotonic() + ANSWER_S
-    while time.monotonic() < deadline:
-        for rank, path in paths.items():
-            header = peek(path)
-            if header is not None and int(header["samples"]) > before[rank]:
-                return rank, header
+    while len(found) < len(asked) and time.monotonic() < deadline:
+        for process in asked.keys() - found.keys():
+            for rank, path in asked[process].items():
+                header = peek(path)
+                if header is not None and int(header["samples"]) > before[rank]:
+                    found[process] = rank, header
         time.sleep(TICK_S)  # the answer is a word in shared memory, so we must poll
-    return None
+    return found
 
 
 @dataclass(frozen=True)

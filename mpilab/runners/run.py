@@ -324,7 +324,7 @@ def run_in_turn(
     on_result: Callable[[Result], object] | None = None,
     revised: Callable[[Result], Result] = lambda result: result,
     budget: float | None = None,
-    used: Callable[[], float] | None = None,
+    used: Callable[[bool], float] | None = None,
     **limits: Any,
 ) -> list[Result]:
     """The Result of each of `cases`.
@@ -340,8 +340,7 @@ def run_in_turn(
     revised    takes each Result and returns what replaces it
     budget     seconds of processor time of all cases together. Once it is used up, the case that
                is running is ended, and those that are left are not run: they are all SPENT.
-    used       returns the processor time used so far, in seconds; default: that of this process and
-               its descendants
+    used       as mpilab.util.processes.ProcessorTime, which is the default
     limits     those of mpilab.runners.hang.Watch. After each time-out, `most_work` is halved, down
                to LEAST_WORK_S, so that many such cases do not add up.
     """
@@ -372,7 +371,8 @@ def run_in_turn(
                 for number, result in found:
                     if number != left[0] and _may_be_due_to_another(result):
                         break  # the next run begins with it
-                    is_spent = left_of_it is not None and left_of_it() <= 0
+                    if left_of_it is not None:
+                        is_spent = left_of_it(result.outcome != DONE) <= 0
                     if result.hang is not None and result.hang.is_spent:
                         is_spent, result = True, Result(result.case, SPENT)
                     results[number] = result = revised(result)
@@ -385,14 +385,19 @@ def run_in_turn(
                         on_result(result)
                     if is_spent:
                         break
+            if left_of_it is not None:
+                is_spent = left_of_it(True) <= 0 or is_spent
             left = [number for number in left if number not in results]
     return [results[number] for number in range(len(cases))]
 
 
-def _counting_down(budget: float, used: Callable[[], float]) -> Callable[[], float]:
-    """A function that returns what is left of a budget that begins now, in seconds."""
-    end = used() + budget
-    return lambda: end - used()
+def _counting_down(budget: float, used: Callable[[bool], float]) -> Callable[..., float]:
+    """A function that returns what is left of a budget that begins now, in seconds.
+
+    Its argument is that of `used`: whether to look afresh.
+    """
+    end = used(True) + budget
+    return lambda fresh=False: end - used(fresh)
 
 
 def _may_be_due_to_another(result: Result) -> bool:

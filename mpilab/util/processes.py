@@ -96,19 +96,19 @@ def _has_mapped(process: int, path: str | Path) -> bool:
 class ProcessorTime:
     """The processor time of this process and its descendants so far, in seconds.
 
-    Call it to look. It looks at most every LOOK_S, because it lists processes. What a process takes
-    under a parent that ended before it, or after the last look before both were killed, is not
-    counted.
+    Call it to look. Unless `fresh`, it looks at most every LOOK_S, because it lists processes. What
+    processes take after the last look before they are killed together with their parents is not
+    counted, so look before and after that.
     """
 
-    LOOK_S = 0.25
+    LOOK_S = 0.1
 
     def __init__(self) -> None:
         self.seen, self.lost, self.looked = 0.0, 0.0, -self.LOOK_S
 
-    def __call__(self) -> float:
+    def __call__(self, fresh: bool = False) -> float:
         now = time.monotonic()
-        if now - self.looked >= self.LOOK_S:
+        if fresh or now - self.looked >= self.LOOK_S:
             seen = self._look()
             # It can only have become less because processes were killed that nobody waited for.
             self.lost += max(self.seen - seen, 0.0)

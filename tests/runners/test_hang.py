@@ -270,7 +270,7 @@ def test_cases_that_are_left_when_the_processor_time_of_all_is_used_up_are_spent
         CostlyRun,
         on_result=told.append,
         budget=20.0,
-        used=lambda: CostlyRun.used,
+        used=lambda fresh: CostlyRun.used,
     )
     assert [result.outcome for result in results] == [DONE] * 3 + [SPENT] * 197
     assert CostlyRun.used == 27.0
@@ -297,7 +297,7 @@ class HungRun:
 
 def test_the_case_that_uses_up_the_processor_time_of_all_is_ended_then():
     cases = [Case("barrier", 2, 0, seed=seed) for seed in range(5)]
-    options = {"most_work": 4.0, "budget": 7.0, "used": lambda: HungRun.used}
+    options = {"most_work": 4.0, "budget": 7.0, "used": lambda fresh: HungRun.used}
     results = run_in_turn(cases, [range(5)], HungRun, **options)
     assert [result.outcome for result in results] == [TIME_OUT, TIME_OUT] + [SPENT] * 3
     assert (HungRun.given, HungRun.used) == ([4.0, 2.0, 2.0], 7.0)
