@@ -127,6 +127,11 @@ ATTACKS = {
         " - 4 * 4, 4, MPI_INT, MPI_SUM, comm);",
         OUTSIDE,
     ),
+    "a reduction of data outside of their extent, for which Open MPI has no room": (
+        "MPI_Type_create_resized(MPI_INT, 0, 2, &made); MPI_Type_commit(&made);"
+        "MPI_Reduce_scatter_block(numbers, numbers + 8, 2, made, MPI_SUM, MPI_COMM_SELF);",
+        "the datatype has data outside of its extent",
+    ),
     "distances whose product overflows": (
         "MPI_Type_create_resized(MPI_INT, 0, 1LL << 54, &made); MPI_Type_commit(&made);"
         "MPI_Send(numbers, 1025, made, MPI_PROC_NULL, 1, comm);",
