@@ -217,9 +217,10 @@ def test_run_all_of_the_blank_lab_ends_without_error_in_the_handout_of_all_labs(
 @pytest.mark.slow
 @each_lab
 def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
-    parameters = rubric.load(lab.rubric).parameters
+    asked = rubric.load(lab.rubric)
     notebook = without_examples(lab.solved())
-    done = execute_in_sandbox(notebook, parameters, open_sandbox(slot=FIRST_SLOT + LABS.index(lab)))
+    sandbox = open_sandbox(slot=FIRST_SLOT + LABS.index(lab))
+    done = execute_in_sandbox(notebook, asked.parameters, sandbox, asked.notebook_seconds)
     assert done.note == ""
     failed = [
         (cell.source[:60], output.ename, output.evalue)
