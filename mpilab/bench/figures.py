@@ -574,6 +574,33 @@ def pingpong_beta_vs_osu() -> list[float]:
     return [ours.beta / theirs.beta for ours, theirs in _latencies()]
 
 
+# Running each blank lab from top to bottom, as a student may do first.
+
+
+def _register_lab(notebook: Path) -> None:
+    def run_all(repeats: int = 3) -> list[float]:
+        return [_run_all(notebook) for _ in range(repeats)]
+
+    run_all.__name__ = f"run_all_{notebook.stem.replace('-', '_')}_seconds"
+    figure("s", "≤ 60", "`papermill` runs the blank lab, with the students' parameters")(run_all)
+
+
+def _run_all(notebook: Path) -> float:
+    """Wall seconds of papermill."""
+    with tempfile.TemporaryDirectory(prefix="mpilab-bench-") as folder:
+        executed = Path(folder) / notebook.name
+        # Written once, at the end, as JupyterLab does.
+        options = ["--no-progress-bar", "--no-request-save-on-cell-execute"]
+        command = [sys.executable, "-m", "papermill", notebook, executed, *options]
+        seconds = _seconds([*command, "--cwd", notebook.parent])
+        _check_executed(executed)
+        return seconds
+
+
+for _notebook in sorted((ROOT / "labs").glob("[0-9]*.ipynb")):
+    _register_lab(_notebook)
+
+
 # Grading the sample class: wall time per submission, and throughput against what an instructor
 # would use without mpilab, on the same notebooks in one run.
 

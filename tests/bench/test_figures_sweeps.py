@@ -6,6 +6,7 @@ from mpilab.bench import FIGURES, figures
 from mpilab.kernels import openmpi
 from mpilab.measure import by_level
 from mpilab.models.declared import kernels_of
+from mpilab.util.kit import ROOT
 
 OTHER_THAN_OURS = {
     "allgather": {"default", "linear", "two_proc", "sparbit"},
@@ -108,6 +109,12 @@ def test_every_collective_has_the_three_figures():
     for collective in figures.COLLECTIVES:
         for name in ("same_algorithm_ratio", "best_ratio", "points_lost"):
             assert f"{collective}_{name}" in FIGURES
+
+
+def test_every_lab_has_a_figure_of_running_all():
+    labs = [path.stem.replace("-", "_") for path in ROOT.glob("labs/source/*.py")]
+    assert len(labs) >= 7
+    assert all(f"run_all_{lab}_seconds" in FIGURES for lab in labs)
 
 
 def test_processor_time_is_that_of_the_program_and_what_it_waits_for():
