@@ -37,6 +37,8 @@ SYSTEMS = [(suite, user) for suite in SUITES for user in ("root", "student")]
 # Where an administrator installs what a normal user's set-up asks for, and where a student gets a
 # handout. One of each is enough, since every system takes minutes.
 HANDED_OUT, ASKED = SYSTEMS[0], SYSTEMS[-1]
+# What the kit can do once it is set up is tried on one system of each suite, and as each user.
+on_two_systems = pytest.mark.parametrize("demo", [HANDED_OUT, ASKED], indirect=True, ids=" ".join)
 # On one system of each suite, `make demo` grades the whole class; on the other, what it sets up
 # grades these: one that is right, one that deadlocks, and one with another algorithm.
 FEW = ("ada", "dan", "gina")
@@ -120,12 +122,14 @@ class TestMakeDemo:
         assert "not confirmed by simulation" not in demo.output
         assert "not isolated" not in demo.output.lower()
 
+    @on_two_systems
     def test_leaves_a_kit_in_which_lab_00_runs_blank_in_papermill(self, demo):
         done = demo.run(
             "cd labs && ../.venv/bin/papermill 00-first-contact.ipynb /tmp/00-first-contact.ipynb"
         )
         assert done.returncode == 0, done.stdout
 
+    @on_two_systems
     def test_leaves_a_kit_that_passes_a_core_of_its_tests(self, demo):
         done = demo.run(
             ".venv/bin/python -m pip install -q -c constraints.txt"
