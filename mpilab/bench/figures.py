@@ -591,8 +591,8 @@ def _run_all(notebook: Path) -> float:
         executed = Path(folder) / notebook.name
         # Written once, at the end, as JupyterLab does.
         options = ["--no-progress-bar", "--no-request-save-on-cell-execute"]
-        command = [sys.executable, "-m", "papermill", notebook, executed, *options]
-        seconds = _seconds([*command, "--cwd", notebook.parent])
+        command: list[str | Path] = [sys.executable, "-m", "papermill", notebook, executed]
+        seconds = _seconds([*command, *options, "--cwd", notebook.parent])
         _check_executed(executed)
         return seconds
 
