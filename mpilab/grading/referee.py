@@ -71,8 +71,8 @@ RUN_LIMITS = Limits(
 COMPILE_WORK_S, CALL_WORK_S = 2.0, 0.2
 SIMULATE_WORK_S, SIMULATED_RANK_WORK_S = 1.0, 0.0025
 RUN_WORK_S, REAL_RANK_WORK_S = 1.5, 0.005
-# What an answer may take beyond that in all its runs, by kind: about as much as a right one takes.
-KERNEL_RESERVE_S, PYTHON_RESERVE_S = 7.0, 2.0
+# What an answer may take beyond that in all its runs, by kind: right ones that poll take most.
+KERNEL_RESERVE_S, PYTHON_RESERVE_S = 30.0, 2.0
 # What a third witness may take in any event: to be compiled, and to try a case that never ends.
 THIRD_COMPILE_WORK_S, THIRD_WORK_S = 1.0, 1.7
 # A run ends by itself once its cases have used up what there is; the sandbox ends it a bit later.

@@ -9,7 +9,7 @@ from mpilab.judging.rubric import KERNEL, PYTHON, load
 from mpilab.util.kit import ROOT
 
 RUBRICS = sorted(ROOT.glob("grading/*/rubric.toml"))
-MOST_S = 60.0  # beyond an honest submission
+MOST_S = 130.0  # beyond an honest submission
 # Processor time is looked at every second, and ranks on two cores take that twice.
 LATE_S = {KERNEL: 2.0, PYTHON: 1.0}
 
@@ -54,7 +54,7 @@ def test_the_pace_is_bounded_and_one_start_does_not_change_it(start, factor):
 
 
 @pytest.mark.parametrize("path", RUBRICS, ids=lambda path: path.parent.name)
-def test_the_answers_to_a_lab_cannot_take_a_minute_beyond_right_ones(path):
+def test_the_answers_to_a_lab_cannot_take_two_minutes_more_than_right_ones(path):
     rubric = load(path)
     third = referee.THIRD_COMPILE_WORK_S + referee.THIRD_WORK_S
     most = {KERNEL: referee.KERNEL_RESERVE_S + third, PYTHON: referee.PYTHON_RESERVE_S}
