@@ -98,6 +98,19 @@ def saved(folder, *sources):
     return folder / "c.ipynb"
 
 
+def compiled(page, panel):
+    """Load the kit and compile the cell of WRONG: (that cell, its three messages)."""
+    from playwright.sync_api import expect
+
+    activate(page, panel, 0)
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Control+Enter")
+    cell = panel.locator(".jp-CodeCell").nth(1)
+    said = cell.locator(".mpilab-mark-message")
+    expect(said).to_have_count(3, **PATIENT)
+    return cell, said
+
+
 def test_a_kernel_cell_is_shown_as_c_for_as_long_as_it_begins_with_the_magic(page, tmp_path):
     from playwright.sync_api import expect
 
@@ -137,12 +150,7 @@ def test_by_keyboard_errors_are_marked_in_the_cell_and_mpi_calls_completed_and_e
     notebook = saved(tmp_path / "labs", "%load_ext mpilab", WRONG)
     with jupyterlab(tmp_path, notebook) as address:
         panel = opened(page, address, 2)
-        activate(page, panel, 0)
-        page.keyboard.press("Shift+Enter")
-        page.keyboard.press("Control+Enter")
-        cell = panel.locator(".jp-CodeCell").nth(1)
-        said = cell.locator(".mpilab-mark-message")
-        expect(said).to_have_count(3, **PATIENT)
+        cell, said = compiled(page, panel)
         texts = said.all_inner_texts()
         assert all(text.startswith("✗ ") for text in texts) and "MPI_Comm_sise" in texts[1]
         marked = cell.locator(".mpilab-mark")
@@ -213,12 +221,7 @@ def test_marks_and_what_rests_on_a_name_can_be_read_in_both_themes(page, tmp_pat
     notebook = saved(tmp_path / "labs", "%load_ext mpilab", WRONG)
     with jupyterlab(tmp_path, notebook, theme) as address:
         panel = opened(page, address, 2)
-        activate(page, panel, 0)
-        page.keyboard.press("Shift+Enter")
-        page.keyboard.press("Control+Enter")
-        cell = panel.locator(".jp-CodeCell").nth(1)
-        said = cell.locator(".mpilab-mark-message")
-        expect(said).to_have_count(3, **PATIENT)
+        cell, _ = compiled(page, panel)
         light = {LIGHT: "true", DARK: "false"}
         expect(page.locator("body")).to_have_attribute("data-jp-theme-light", light[theme])
         x, y = cell.evaluate(MIDDLE, "MPI_Send")
