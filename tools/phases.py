@@ -1,6 +1,6 @@
 """Show where the processor time of a graded submission goes, as a table in Markdown.
 
-    python tools/phases.py [SUBMISSION.ipynb LAB]
+    python tools/phases.py [--submission FILE] [--lab LAB]
     python tools/phases.py --rubric [LAB ...]
 
 Grades one submission (default: ada's of the sample class), one sandboxed job at a time, and adds
@@ -12,10 +12,10 @@ takes with what the grader expects a right answer to take (mpilab.grading.refere
 notebook_seconds of the rubric). That is what the limits on processor time are made of.
 """
 
+import argparse
 import json
 import resource
 import shutil
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -28,11 +28,12 @@ from mpilab.grading import referee
 from mpilab.grading.answers import answer_id, without_examples
 from mpilab.grading.grade import Assignment, execute, grade, prepare
 from mpilab.grading.proving import references_of
+from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, Sandbox, open_sandbox
 from mpilab.judging.rubric import TEXT
 
 ROOT = Path(__file__).resolve().parents[1]
-DEFAULT = (str(ROOT / "grading/sample-class/ada/02-allgather.ipynb"), "02-allgather")
+SUBMISSION, LAB = ROOT / "grading/sample-class/ada/02-allgather.ipynb", "02-allgather"
 # The last word of a job's command line (mpilab.grading.workers): what the job does.
 PHASES = {
     "execute": "run the notebook with papermill, for the feedback page",
@@ -65,9 +66,8 @@ def compare(labs: Sequence[str]) -> None:
     for lab in labs:
         assignment = Assignment.load(lab)
         prepare(assignment)
-        answers: dict[str, str] = {}
+        answers = solutions(ROOT / "labs" / "source" / f"{lab}.py")
         for name, exercise, source in references_of(lab, assignment.rubric):
-            answers.setdefault(exercise, source)
             asked = assignment.rubric.exercise(exercise)
             if asked.kind == TEXT:
                 continue
@@ -103,13 +103,8 @@ def compare(labs: Sequence[str]) -> None:
         row(lab, "all", "execute", "", used(resource.RUSAGE_CHILDREN) - before, usual)
 
 
-def main() -> None:
-    """Grade the submission named on the command line, and print the table."""
-    if sys.argv[1:2] == ["--rubric"]:
-        every = sorted(path.parent.name for path in ROOT.glob("grading/*/rubric.toml"))
-        compare(sys.argv[2:] or every)
-        return
-    path, lab = sys.argv[1:] or DEFAULT
+def show(path: Path, lab: str) -> None:
+    """Grade a submission to a lab, and print what each phase takes."""
     seconds: dict[str, float] = defaultdict(float)
     jobs = Counter[str]()
     plain_run = Sandbox.run
@@ -135,6 +130,25 @@ def main() -> None:
     for phase, total in sorted(seconds.items(), key=lambda each: -each[1]):
         print(f"| {phase} | {jobs[phase]} | {total:.1f} s |")
     print(f"| all | | {sum(seconds.values()):.1f} s |")
+
+
+def main() -> None:
+    """The command line; see above."""
+    every = sorted(path.parent.name for path in ROOT.glob("grading/*/rubric.toml"))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--submission", type=Path, default=SUBMISSION, metavar="FILE")
+    parser.add_argument("--lab", choices=every, default=LAB, metavar="LAB")
+    parser.add_argument("--rubric", nargs="*", metavar="LAB", help="judge our answers to labs")
+    args = parser.parse_args()
+    unknown = [lab for lab in args.rubric or () if lab not in every]
+    if unknown:
+        parser.error(f"--rubric: no lab named {unknown[0]!r}; choose from {', '.join(every)}")
+    if args.rubric is not None:
+        compare(args.rubric or every)
+    else:
+        show(args.submission, args.lab)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from mpilab.grading import gradebook, marks
 from mpilab.grading.answers import answer_cells, is_blank, transplant, without_examples
 from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
-from mpilab.grading.referee import LOG, Referee
+from mpilab.grading.referee import LOG, NOTEBOOK_RESERVE_S, Referee, kernel_reserve
 from mpilab.grading.release import trusted
 from mpilab.grading.run import PACE, Limits
 from mpilab.grading.sandbox import Outcome, Sandbox
@@ -60,8 +60,6 @@ from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 CELL_SECONDS = 45
-# The processor time that a notebook may take beyond what it takes with right answers.
-NOTEBOOK_RESERVE_S = 12.0
 LIMITS = Limits(
     wall_seconds=180,
     processes=400,
@@ -478,19 +476,21 @@ def _judged_whole(
 
 def verdict_on(
     sandbox: Sandbox,
+    rubric: Rubric,
     student: str,
     keep: Path | None,
     exercise: Exercise,
     source: str,
     blank: bool,
 ) -> ExerciseVerdict:
-    """The referee's verdict on one answer.
+    """The referee's verdict on one answer to an exercise of `rubric`.
 
     If the referee fails, only this answer is ungradable: no other marks are delayed, and no student
     loses points.
     """
     try:
-        return Referee(sandbox, keep).judge(exercise, source, blank=blank)
+        referee = Referee(sandbox, keep, kernel_reserve(rubric.exercises))
+        return referee.judge(exercise, source, blank=blank)
     except SetupError:
         raise
     except Exception as error:
@@ -568,7 +568,7 @@ def judge(
             source = answers[exercise.id]
             blank = is_blank(source, stubs[exercise.id])
             judged[exercise.id] = workers.submit(
-                verdict_on, submission.student, keep, exercise, source, blank
+                verdict_on, rubric, submission.student, keep, exercise, source, blank
             )
     verdicts = [
         replace(judged[exercise.id].result(), answer=answers[exercise.id])

@@ -26,7 +26,7 @@ from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.grading.grade import Assignment, prepare
 from mpilab.grading.gradebook import key
-from mpilab.grading.referee import Referee
+from mpilab.grading.referee import Referee, kernel_reserve
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.workers import Workers
@@ -441,12 +441,14 @@ def prove(
     else:
         answers = answers_of(assignment, exercise, root)
     prepare(assignment)
+    reserve = kernel_reserve(assignment.rubric.exercises)
 
     def judged(sandbox: Sandbox, answer: Answer) -> ExerciseVerdict:
         asked = assignment.rubric.exercise(answer.exercise)
         if quick and asked.kind == KERNEL:
             asked = agreement.with_few_cases(asked)
-        return Referee(sandbox).judge(asked, answer.source, blank=answer.role == BLANK)
+        referee = Referee(sandbox, reserve=reserve)
+        return referee.judge(asked, answer.source, blank=answer.role == BLANK)
 
     with (
         Workers(jobs, first_slot=first_slot, unsafe=unsafe) as workers,
@@ -756,6 +758,7 @@ class _MutantJudge:
 
     def __init__(self, assignment: Assignment, again: bool, quick: bool = False) -> None:
         self.assignment, self.again, self.quick = assignment, again, quick
+        self.reserve = kernel_reserve(assignment.rubric.exercises)
         self.cache = kit.user_cache() / "mutants"
 
     def __call__(self, sandbox: Sandbox, mutant: Mutant) -> Judged:
@@ -767,7 +770,8 @@ class _MutantJudge:
             return Judged(mutant, json.loads(path.read_text(encoding="utf-8"))["lost"])
         exercise = self.assignment.rubric.exercise(mutant.exercise)
         for _ in range(2):  # a machine under load may not reach a verdict the first time
-            verdict = Referee(sandbox).judge_simulated(exercise, mutant.source, quick=self.quick)
+            referee = Referee(sandbox, reserve=self.reserve)
+            verdict = referee.judge_simulated(exercise, mutant.source, quick=self.quick)
             judged = Judged.of(mutant, verdict)
             if not judged.undecided:
                 atomic_write(path, json.dumps({"lost": judged.lost}))

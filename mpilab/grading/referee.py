@@ -71,8 +71,12 @@ RUN_LIMITS = Limits(
 COMPILE_WORK_S, CALL_WORK_S = 2.0, 0.2
 SIMULATE_WORK_S, SIMULATED_RANK_WORK_S = 1.0, 0.0025
 RUN_WORK_S, REAL_RANK_WORK_S = 1.5, 0.005
-# What an answer may take beyond that in all its runs, by kind: right ones that poll take most.
-KERNEL_RESERVE_S, PYTHON_RESERVE_S = 30.0, 2.0
+# What a submission may take beyond that, and what of it is for its notebook and for each answer in
+# Python. Answers in C share the rest (kernel_reserve): right ones that poll take most.
+MOST_BEYOND_S, NOTEBOOK_RESERVE_S, PYTHON_RESERVE_S = 60.0, 12.0, 2.0
+LEAST_KERNEL_RESERVE_S, KERNEL_RESERVE_S = 7.0, 30.0
+# Processor time is looked at every second, and ranks on two cores take that twice.
+LATE_S, PYTHON_LATE_S = 2.0, 1.0
 # What a third witness may take in any event: to be compiled, and to try a case that never ends.
 THIRD_COMPILE_WORK_S, THIRD_WORK_S = 1.0, 1.7
 # A run ends by itself once its cases have used up what there is; the sandbox ends it a bit later.
@@ -136,6 +140,19 @@ class Tried:
             first, _, rest = Path(name).name.partition(".")
             if first == str(number):
                 (folder / rest).write_bytes(content)
+
+
+def kernel_reserve(exercises: Sequence[Exercise]) -> float:
+    """The reserve of each answer in C to one of these exercises, in seconds of processor time.
+
+    With it, all answers together take at most MOST_BEYOND_S beyond right ones. Where there are so
+    many that less than LEAST_KERNEL_RESERVE_S is left for each, it is this, and they may take more.
+    """
+    kinds = [each.kind for each in exercises]
+    beside = NOTEBOOK_RESERVE_S + LATE_S + kinds.count(PYTHON) * (PYTHON_RESERVE_S + PYTHON_LATE_S)
+    share = (MOST_BEYOND_S - beside) / max(kinds.count(KERNEL), 1)
+    share -= LATE_S + THIRD_COMPILE_WORK_S + THIRD_WORK_S
+    return min(max(share, LEAST_KERNEL_RESERVE_S), KERNEL_RESERVE_S)
 
 
 def isolates() -> bool:
@@ -417,19 +434,26 @@ class Referee:
 
     keep   a folder for the files of cases on which the first witness (simulated, isolated or both)
            and Open MPI disagree: EXERCISE/ITEM/{first,real}/. Without it, nothing is kept.
+    reserve  of each answer in C, in seconds of processor time; see kernel_reserve.
     """
 
-    def __init__(self, sandbox: Sandbox, keep: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        keep: str | Path | None = None,
+        reserve: float = KERNEL_RESERVE_S,
+    ) -> None:
         self.sandbox = sandbox
         self.keep = Path(keep) if keep else None
-        self.budget = Budget(KERNEL_RESERVE_S)  # of the answer that is being judged
+        self.reserve = reserve
+        self.budget = Budget(reserve)  # of the answer that is being judged
 
     def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
         """The ExerciseVerdict on the text of an answer cell; no answer makes it raise."""
         if blank:
             return judge.fail_all(exercise, BLANK)
         is_kernel = exercise.kind == KERNEL
-        self.budget = Budget(KERNEL_RESERVE_S if is_kernel else PYTHON_RESERVE_S)
+        self.budget = Budget(self.reserve if is_kernel else PYTHON_RESERVE_S)
         try:
             if is_kernel:
                 return with_source(self._kernel(exercise, source), source)
@@ -450,7 +474,7 @@ class Referee:
         Open MPI decides as in `judge` where nothing can be simulated: kernels that read files, and
         machines without SimGrid.
         """
-        self.budget = Budget(KERNEL_RESERVE_S)
+        self.budget = Budget(self.reserve)
         chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             return self.judge(exercise, source, blank=False)

@@ -447,7 +447,8 @@ def _judge(
     stub = answer_cells(assignment.notebook)[exercise.id]
     source = answer_cells(notebook)[exercise.id]
     blank = is_blank(source, stub)
-    verdict = verdict_on(sandbox, submission.student, keep, exercise, source, blank)
+    student, rubric = submission.student, assignment.rubric
+    verdict = verdict_on(sandbox, rubric, student, keep, exercise, source, blank)
     return replace(verdict, answer=source, rubric=part)
 
 

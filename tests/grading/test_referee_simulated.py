@@ -116,10 +116,9 @@ BURNS = """
 """
 
 
-def test_an_answer_that_burns_time_in_each_case_ends_when_its_own_is_used_up(asked, monkeypatch):
-    monkeypatch.setattr("mpilab.grading.referee.KERNEL_RESERVE_S", 2.0)
+def test_an_answer_that_burns_time_in_each_case_ends_when_its_own_is_used_up(asked):
     items = tuple(item for item in asked.items if item.id == "right")
-    referee = Referee(open_sandbox(slot=9))
+    referee = Referee(open_sandbox(slot=9), reserve=2.0)
     asked = replace(asked, items=items)
     (item,) = referee.judge(asked, HEAD + BURNS + BINOMIAL, blank=False).items
     assert (item.outcome, item.awarded) == ("fail", 0)
