@@ -46,7 +46,7 @@ int simulated_meet(MPI_Comm world)
 int simulated_barrier(MPI_Comm world)
 {
     const int err = simulated_meet(world);
-    simulated_polled(1); /* a kernel may have ended with a poll in vain */
+    simulated_stop_polling(); /* a kernel may have ended with a poll in vain */
     sg_actor_sleep_for(ceil(simgrid_get_clock()) + 1 - simgrid_get_clock());
     return err;
 }

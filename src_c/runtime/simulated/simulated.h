@@ -105,11 +105,15 @@ int simulated_irecv(void *buffer, int count, MPI_Datatype datatype, int source, 
 
 /* After a call that polls: the longer a rank has polled in vain, the more simulated time it takes. */
 void simulated_polled(int success);
+/* What this rank has polled for does not matter any more. */
+void simulated_stop_polling(void);
 int simulated_testsome(int count, MPI_Request requests[], int *done, int indices[],
                        MPI_Status statuses[]);
 int simulated_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+int simulated_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
 #define PMPI_Testsome simulated_testsome
 #define PMPI_Iprobe   simulated_iprobe
+#define PMPI_Probe    simulated_probe
 
 /* A type with a lower bound, whose second element SMPI would look for in the wrong place. */
 int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
