@@ -524,9 +524,8 @@ known_ranks.answer(
 # | `gather_binomial` | room for the blocks under a rank; the root's buffer as a ring of blocks | $P-1$ messages, $\log_2 P$ rounds for powers of two; a block moves as often as its rank is deep in the tree, and nothing else is sent |
 # | `scatter_binomial` | the same, downwards | the same |
 # | `reduce_binomial` | room for partial results; operations that don't commute | $P-1$ messages of $m$ bytes, $\log_2 P$ rounds for powers of two, $\lceil \log_2 P \rceil$ messages to the root |
-# | `barrier_dissemination` | no data at all, but the right partners | $P \lceil \log_2 P \rceil$ messages in $\lceil \log_2 P \rceil$ rounds |
 #
-# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. The cell
+# Their prototypes are those of `MPI_Gather`, `MPI_Scatter` and `MPI_Reduce`. The cell
 # begins `reduce_binomial`: `top` is the rank where the tree begins, `place` is this rank's number, counted
 # from there, and `partial` holds its own data. You write the way up the tree, and hand the result to the
 # root. To choose another collective, change the first line *and* the function: the first line decides
@@ -539,7 +538,6 @@ known_ranks.answer(
 #                      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 # int reduce_binomial(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
 #                     MPI_Op op, int root, MPI_Comm comm)
-# int barrier_dissemination(MPI_Comm comm)
 # ```
 
 # %% [markdown]

@@ -956,12 +956,21 @@ by_bytes.answer(
 )
 
 # %% [markdown]
-# And for short blocks: does the order still matter? Does phase 1? And what does a kernel pay that
+# Short blocks. **Predict:** does the order still matter? Does phase 1? And what does a kernel pay that
 # finds out in each call which process is where, as yours does? (Splitting a communicator is a
 # collective operation, with its own messages. Lab 04 caches the answer on the communicator.)
 
 # %%
+short_blocks = mpilab.predict("")
 show(against_limits(*of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+short_blocks.answer(
+    "Measured, the fastest first: "
+    + "; ".join(f"{name} {duration(s)}" for name, s in medians_of("allgather", sizes[0]).items())
+    + ". Here messages count, not bytes: phase 1 adds some, and so does finding out the places."
+)
 
 # %% [markdown]
 # The broadcast. **Predict:** how many times slower than SEQ is the slowest order? How much of that

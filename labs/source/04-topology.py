@@ -987,8 +987,12 @@ for budget in (0, 65536, 8192):
 # | `data[q]`, `come[k]` | what rank `q` of this node has packed, and what has come from node `k` |
 # | `MPI_PACKED`, `MPI_COUNT` | the datatypes of packed bytes, and of the numbers in `parts` |
 #
-# Where to start: draw two nodes of two ranks. Each rank has packed its blocks in the order of `at`, so
-# everything for one node is contiguous. In which order are the blocks in a message between leaders?
+# An example: nodes with ranks 0, 1 and 2, 3. With `i->j` for the block from rank $i$ to rank $j$, rank 0
+# has packed `0->0 0->1 0->2 0->3`. The blocks for one node are contiguous, so the leader of the first
+# node sends such pieces, `0->2 0->3 1->2 1->3`, and gets `2->0 2->1 3->0 3->1`. Any other order is right
+# as well, if both leaders agree: those of Bijlani and Raol sort by receiver, `0->2 1->2 0->3 1->3`.
+#
+# Where to start: write down the same for nodes with ranks 0, 2, 3 and 1, 4.
 
 # %% nbgrader={"grade": true, "grade_id": "by_leaders", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel alltoallv_by_leaders
@@ -1347,7 +1351,7 @@ limits_rr.answer(
 # %% [markdown]
 # In SEQ order, how much do the levels still help, and how much does pipelining? Then the lines of the
 # hostfile are shuffled, the order that the report was measured in. Ranks of a host stay together, groups
-# don't. Which kernels notice?
+# don't. Kernels that know the groups send the same between them in any order; which of the others notice?
 
 # %%
 show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order"))

@@ -1195,6 +1195,10 @@ hinted.answer(
 # file that the variable `ROMIO_HINTS` names, and only if that file also contains `cb_config_list *:*`,
 # which allows several aggregators on a host, as in the third map. Ignored hints are not errors. Always
 # check.
+#
+# One aggregator per host is *hierarchical* I/O: the ranks of a host hand their requests to one of them,
+# as ranks do to a leader in lab 04, and only the aggregators talk to the file system. It pays where many
+# hosts share one; here there is one host.
 
 # %% [markdown]
 # ## How it scales (optional)

@@ -767,8 +767,8 @@ except (MpilabError, OSError) as error:
 #   communicator (reversed, a duplicate, a part of `MPI_COMM_WORLD`), and in every call;
 # - *clean* (1 point): it completes every request, and frees the memory, types, groups and communicators
 #   that it makes. What is cached on the communicator may stay: it is freed with it;
-# - *fast*, in simulated time, on clusters that you don't know: flat ones, with groups, fat trees, tori,
-#   with fast links and with slow ones, compared with `bcast_binomial` and `bcast_node_group`, for 64
+# - *fast*, in simulated time, on clusters that you don't know: flat ones, with groups, fat trees,
+#   dragonflies, tori, with fast links and with slow ones, compared with `bcast_binomial` and `bcast_node_group`, for 64
 #   bytes and for 256 KiB. The second call on a communicator is timed: what the first one finds out may
 #   be cached.
 #
