@@ -57,7 +57,7 @@ skipped. The exit status is 1 on any deviation, or if something could not be pro
 mutate LAB [EXERCISE ...]: judge mutants of the references of C exercises, answers with one small
 mistake each, by simulation. The rubric should detect all of them except those that behave like the
 reference, which are listed in grading/LAB/equivalent.toml. Prints a table, the survivors with their
-changes, and the score in percent. The exit status is 1 if the score is below --at-least.
+changes, and the score in percent. The exit status is 1 if that of an exercise is below --at-least.
 variants LAB: judge honest variants of the reference answers to C exercises, which are written in
 other ways and must also get every point. The exit status is 1 if one does not.
 See docs/rubrics.md.
@@ -662,7 +662,7 @@ def _add_rubric(commands: Commands) -> None:
         type=float,
         default=95.0,
         metavar="PERCENT",
-        help="the score that is asked for (default: 95)",
+        help="the score that is asked for, of each exercise (default: 95)",
     )
     mutate.add_argument(
         "--again", action="store_true", help="judge again what has been judged before"
@@ -784,7 +784,6 @@ def _mutate(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
         return 1 if wrong else 0
-    percent = mutation.percent(scores)
     if not options.json:
-        print(f"{options.lab}: score {percent:.1f} %")
-    return 1 if percent < options.at_least else 0
+        print(f"{options.lab}: score {mutation.percent(scores):.1f} %")
+    return 1 if any(score.percent < options.at_least for score in scores) else 0

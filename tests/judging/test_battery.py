@@ -211,4 +211,4 @@ def test_no_call_of_choose_is_a_tie_that_rounding_may_decide():
                 right.bcast_seconds(name, ranks, size, segments, alpha, beta)
                 for name in right.ALGORITHMS
             )
-            assert seconds[1] > 1.001 * seconds[0], call
+            assert seconds[1] == seconds[0] or seconds[1] > 1.001 * seconds[0], call

@@ -3,6 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError, SetupError
+from mpilab.grading.proving import references_of
 from mpilab.judging import mutation
 from mpilab.judging.mutation import (
     Judged,
@@ -15,7 +16,11 @@ from mpilab.judging.mutation import (
     score_table,
     survivors,
 )
+from mpilab.judging.rubric import KERNEL, load
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict
+from mpilab.util.kit import ROOT
+
+LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml"))
 
 ANSWER = """\
 %%kernel scatter_mine
@@ -167,6 +172,15 @@ def test_an_equivalent_mutant_is_found_by_operator_and_line_wherever_the_line_is
     moved = mutants_of("mine", ANSWER.replace("#include <stdlib.h>", "\n#include <stdlib.h>\n"))
     before = [each.line for each in mutants if entry.matches(each)]
     assert [each.line - 2 for each in moved if entry.matches(each)] == before
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_the_equivalent_mutants_of_a_lab_are_mutants_of_its_references(lab):
+    rubric = load(ROOT / "grading" / lab / "rubric.toml")
+    references = references_of(lab, rubric)
+    kernels = [each for each in references if rubric.exercise(each[1]).kind == KERNEL]
+    mutants = [one for _, name, source in kernels for one in mutants_of(name, source)]
+    read_equivalents(ROOT / "grading" / lab / "equivalent.toml", mutants)  # raises InputError
 
 
 @pytest.mark.parametrize(
