@@ -11,7 +11,8 @@ panel             the panel that shows a diagnosis, and the logs to which it lin
 explore           controls and figures for the schedules of algorithms
 jupyter_config/   JupyterLab settings for the labs, used through JUPYTER_CONFIG_PATH by 'make lab'
                   and by a JupyterHub. They extend the user's own settings.
-labextension/     an extension of JupyterLab that shows %%kernel cells as C, with marks at errors
+labextension/     an extension of JupyterLab that shows %%kernel cells as C, with marks at errors,
+                  and predictions as forms
 nbconvert/        settings that let nbconvert draw the figures of a notebook
 mpi_calls.json    what completion and inspection know of MPI; made by tools/mpi_calls.py
 """

@@ -396,7 +396,9 @@ def _check_function(
 
 
 # Predictions. A student writes one into the source of a cell, so it is part of the notebook: it
-# survives a restart of the kernel, and a run by papermill. A widget's value would not.
+# survives a restart of the kernel, and a run by papermill. A widget's value would not. The kit's
+# extension of JupyterLab (labextension/static/predictions.js) shows such a cell with a form, which
+# writes into the source, too, and needs no kernel.
 
 
 @dataclass(frozen=True)
@@ -432,44 +434,76 @@ class Prediction:
 
     text: str
     choices: tuple[str, ...] = ()
+    unit: str = ""
 
-    def answer(self, answer: str, *, right: str | float | None = None) -> Answered:
+    def answer(
+        self, answer: str, *, right: str | float | tuple[float, float] | None = None
+    ) -> Answered:
         """The prediction beside `answer`, which says what happens and why; Answered.
 
-        right   the right choice, or the right number; then the prediction is judged. Words around a
-                number don't matter: "56 blocks" is 56. A text without a number, or with several, is
-                not judged.
+        right   the right choice, the right number, or the least and the greatest number that count
+                as right; then the prediction is judged. Words around a number don't matter: "56
+                blocks" is 56. A text without a number, or with several, is not judged.
         """
-        return Answered(self.text, answer, self._is_right(right))
+        bare = bool(self.unit) and _is_number(self.text)
+        return Answered(f"{self.text} {self.unit}" if bare else self.text, answer, self._is(right))
 
-    def _is_right(self, right: str | float | None) -> bool | None:
+    def _is(self, right: str | float | tuple[float, float] | None) -> bool | None:
+        if isinstance(right, str) and right not in self.choices:
+            raise InputError(
+                f"right={right!r} is not among the choices of this prediction: "
+                f"{', '.join(map(repr, self.choices))}"
+            )
         if not self.text or right is None:
             return None
         if isinstance(right, str):
-            if right not in self.choices:
-                raise InputError(
-                    f"right={right!r} is not among the choices of this prediction: "
-                    f"{', '.join(map(repr, self.choices))}"
-                )
             return self.text == right
-        numbers = re.findall(r"\d+(?:\.\d+)?", self.text)
-        return float(numbers[0]) == right if len(numbers) == 1 else None
+        numbers = re.findall(_NUMBER, self.text)
+        if len(numbers) != 1:
+            return None
+        low, high = right if isinstance(right, tuple) else (right, right)
+        return low <= float(numbers[0]) <= high
 
 
-def predict(prediction: str | float = "", *, choices: Sequence[str] = ()) -> Prediction:
+_NUMBER = r"\d+(?:\.\d+)?"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(_NUMBER, text) is not None
+
+
+def predict(
+    prediction: str | float = "",
+    *,
+    choices: Sequence[str] = (),
+    between: tuple[float, float] | None = None,
+    unit: str = "",
+) -> Prediction:
     """A Prediction, written into the cell before it runs; "" if there is none.
 
     Its method `answer` shows it beside what happens. With `choices`, the prediction is one of them
-    (case does not matter), or InputError is raised.
+    (case does not matter), or InputError is raised. The kit's extension of JupyterLab shows the
+    choices as buttons, and a slider for a number `between` two others; `unit` says what the number
+    counts. The extension reads these arguments in the source: write them as literals.
     """
     text = str(prediction).strip()
+    if choices and between:
+        raise InputError(
+            f"predict(choices={list(choices)!r}, between={between!r}): it is either a choice or a "
+            "number\n  remedy: leave out one of the two"
+        )
+    if between and not between[0] < between[1]:
+        raise InputError(
+            f"predict(between={between!r}): the first number is not less than the second\n"
+            "  remedy: write the least and the greatest number to choose, e.g. between=(0, 8)"
+        )
     named = {choice.casefold(): choice for choice in choices}
     if text and named and text.casefold() not in named:
         raise InputError(
             f"predict({text!r}): this is none of the choices\n  remedy: write one of "
             f'{", ".join(map(repr, choices))}, or "" to go on without a prediction'
         )
-    return Prediction(named.get(text.casefold(), text), tuple(choices))
+    return Prediction(named.get(text.casefold(), text), tuple(choices), unit)
 
 
 # Progress: compares the answer cells of saved notebooks with blank ones (labs/checks/answers.json,

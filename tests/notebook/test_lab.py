@@ -393,6 +393,32 @@ def test_a_predicted_number_is_judged_if_there_is_exactly_one(predicted, right):
     assert predict(predicted).answer("56 blocks", right=56).right is right
 
 
+@pytest.mark.parametrize(
+    "predicted, right", [("4", False), (5, True), ("6.5 times", True), ("9", False), ("", None)]
+)
+def test_a_number_can_be_right_within_limits(predicted, right):
+    assert predict(predicted, between=(0, 20)).answer("By 5 to 8.", right=(5, 8)).right is right
+
+
+def test_a_bare_number_is_shown_with_its_unit():
+    assert predict("5", unit="rounds").answer("").prediction == "5 rounds"
+    assert predict("5 of 6", unit="rounds").answer("").prediction == "5 of 6"
+    assert predict("", unit="rounds").answer("").prediction == ""
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"between": (8, 0)}, r"between=\(8, 0\)\): the first number is not less"),
+        ({"between": (3, 3)}, r"between=\(3, 3\)\): the first number is not less"),
+        ({"between": (0, 8), "choices": ["a"]}, r"either a choice or a number\n.*leave out one"),
+    ],
+)
+def test_limits_that_no_slider_can_have_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        predict("", **given)
+
+
 def test_a_choice_is_judged_whatever_its_case_and_must_be_one_of_those_offered():
     colors = ["Red", "green"]
     assert predict("red", choices=colors).answer("It is red.", right="Red").right is True
@@ -400,8 +426,9 @@ def test_a_choice_is_judged_whatever_its_case_and_must_be_one_of_those_offered()
     assert predict("", choices=colors).answer("It is red.", right="Red").right is None
     with pytest.raises(InputError, match=r"predict\('blue'\).*\n.*write one of 'Red', 'green'"):
         predict("blue", choices=colors)
-    with pytest.raises(InputError, match="right='blue' is not among the choices"):
-        predict("red", choices=colors).answer("", right="blue")
+    for predicted in ("red", ""):
+        with pytest.raises(InputError, match="right='blue' is not among the choices"):
+            predict(predicted, choices=colors).answer("", right="blue")
 
 
 def test_a_prediction_stays_in_the_notebook_and_papermill_shows_it_beside_the_answer(tmp_path):

@@ -1,5 +1,6 @@
 // A JupyterLab extension for cells that begin with %%kernel. They are highlighted and indented as C,
-// lines that the compiler rejects are marked, and a pointer over a name shows what it is.
+// lines that the compiler rejects are marked, and a pointer over a name shows what it is. Another
+// plugin, in predictions.js, shows predictions as forms.
 //
 // JupyterLab loads it as a module-federation container, an object with `init` and `get`. It is short
 // enough to be written by hand, and so needs neither node nor a bundler: everything that it uses is
@@ -8,6 +9,7 @@
 (() => {
   const NAME = 'mpilab-c-cells';
   const MAGIC = /^%%kernel\b/;
+  const PREDICTIONS = new URL('predictions.js', document.currentScript.src);
   const MAGIC_LENGTH = 64; // more than enough of the first line to see the magic
   let shared;
 
@@ -235,9 +237,15 @@
       shared = scope;
     },
     get: async () => {
-      const names = ['@jupyterlab/codemirror', '@jupyterlab/notebook', '@codemirror/state', '@codemirror/view'];
-      const modules = await Promise.all(names.map(load));
-      return () => plugin(...modules);
+      const names = ['codemirror', 'notebook'].map(name => `@jupyterlab/${name}`);
+      names.push('@codemirror/state', '@codemirror/view', '@lumino/widgets');
+      const loaded = Promise.all(names.map(load));
+      const predictions = await import(PREDICTIONS);
+      const [codemirror, notebook, state, view, widgets] = await loaded;
+      return () => [
+        plugin(codemirror, notebook, state, view),
+        predictions.plugin(NAME, widgets, notebook)
+      ];
     }
   };
 })();
