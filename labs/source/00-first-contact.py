@@ -101,7 +101,7 @@ cluster
 
 
 # %%
-greetings = mpilab.predict("")
+greetings = mpilab.predict("", between=(0, 8), unit="lines")
 
 
 def hello():
@@ -128,7 +128,7 @@ greetings.answer(f"{RANKS} lines, one from each rank. They differ in the rank on
 
 
 # %%
-in_its_half = mpilab.predict("")
+in_its_half = mpilab.predict("", between=(0, 3))
 
 
 def in_two_communicators():
@@ -194,14 +194,15 @@ in_its_half.answer(
 # **Predict:** how many messages will there be, and in what order?
 
 # %%
-passed = mpilab.predict("")
+passed = mpilab.predict("", between=(0, 8), unit="messages")
 passed_on = mpilab.run("bcast_pass_on", ranks=4, count=2, root=1, seed=SEED)
 passed_on
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 passed.answer(
-    "3: from 1 to 2, then from 2 to 3, then from 3 to 0. Rank 0 has no one to pass it on to."
+    "3: from 1 to 2, then from 2 to 3, then from 3 to 0. Rank 0 has no one to pass it on to.",
+    right=3,
 )
 
 # %% [markdown]
@@ -220,7 +221,7 @@ for message in np.sort(passed_on.messages, order=["round", "source"]):
 # **Predict:** which rank waits longest?
 
 # %%
-waits = mpilab.predict("")
+waits = mpilab.predict("", between=(0, 3))
 passed_on.show("timeline")
 
 # %% jupyter={"source_hidden": true}
@@ -236,7 +237,7 @@ waits.answer(
 # **Predict:** which row will be empty?
 
 # %%
-empty_row = mpilab.predict("")
+empty_row = mpilab.predict("", between=(0, 3))
 show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
 
 # %% jupyter={"source_hidden": true}
@@ -251,12 +252,17 @@ empty_row.answer("Row 0: rank 0 only receives.", right=0)
 # **Predict:** on how many hosts are they? Can two of them be on the same core? Run the cell twice.
 
 # %%
-on_hosts = mpilab.predict("")
+on_hosts = mpilab.predict(
+    "", choices=["1, and they can", "1, but they cannot", "4, and they cannot"]
+)
 print(*cluster.apply(here), sep="\n")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-on_hosts.answer("On one: this machine. Two ranks can be on the same core, as none is bound to one.")
+on_hosts.answer(
+    "On one: this machine. Two ranks can be on the same core, as none is bound to one.",
+    right="1, and they can",
+)
 
 # %% [markdown]
 # The operating system assigns processes to cores, and may move them at any time. If there are more
@@ -280,13 +286,14 @@ print(hosts.find("localhost.txt").read_text())
 # **Predict:** the lines come from four processes at once. In which order do they appear?
 
 # %%
-in_order = mpilab.predict("")
+in_order = mpilab.predict("", choices=["by rank", "by core", "in any order"])
 print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.hosts.mapping"))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 in_order.answer(
-    "In any order, and another one in the next run: each process prints when it gets there."
+    "In any order, and another one in the next run: each process prints when it gets there.",
+    right="in any order",
 )
 
 # %% [markdown]
@@ -327,13 +334,24 @@ print(hosts.find("two-groups.txt").read_text())
 # share a host?
 
 # %%
-sharing = mpilab.predict("")
+sharing = mpilab.predict(
+    "",
+    choices=[
+        "2 by slot, 4 by node; by slot",
+        "4 by slot, 2 by node; by node",
+        "4 in both; by slot",
+        "2 in both; by node",
+    ],
+)
 orders = {f"by {policy}": two_groups.placement(8, policy) for policy in ("slot", "node")}
 show(draw(two_groups, orders))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-sharing.answer("By slot 2 hosts, by node all 4. Ranks 0 and 1 share a host by slot.")
+sharing.answer(
+    "By slot 2 hosts, by node all 4. Ranks 0 and 1 share a host by slot.",
+    right="2 by slot, 4 by node; by slot",
+)
 
 # %% [markdown]
 # Is that what Open MPI does? `mpirun --display map --do-not-launch` shows which rank would run where,
@@ -353,7 +371,7 @@ for policy in ("slot", "node"):
 # **Predict:** in this file, how many of the steps from one rank to the next lead to another host?
 
 # %%
-steps = mpilab.predict("")
+steps = mpilab.predict("", between=(0, 7), unit="steps")
 print(hosts.find("shuffled.txt").read_text())
 
 # %%
@@ -430,7 +448,14 @@ lab.check("placement", placement)
 # **Predict:** which cores will the ranks report?
 
 # %%
-bound = mpilab.predict("")
+bound = mpilab.predict(
+    "",
+    choices=[
+        "rank 0 core 0, rank 1 core 1",
+        "rank 0 core 1, rank 1 core 0",
+        "both ranks cores 0 and 1",
+    ],
+)
 print(
     mpirun(
         "-n 2 --map-by pe-list=1,0:ordered --bind-to core --report-bindings "
@@ -440,7 +465,10 @@ print(
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-bound.answer("Rank 0 core 1, and rank 1 core 0: the list gives cores to ranks in its own order.")
+bound.answer(
+    "Rank 0 core 1, and rank 1 core 0: the list gives cores to ranks in its own order.",
+    right="rank 0 core 1, rank 1 core 0",
+)
 
 # %% [markdown]
 # Many texts are older than Open MPI 5. They use `mpirun -np 2 --cpu-list 0,1` to put one rank on each
@@ -493,12 +521,17 @@ same_option.answer("No: both ranks may use both cores, and nothing tells you.", 
 # }
 
 # %%
-both_receive = mpilab.predict("")
+both_receive = mpilab.predict(
+    "", choices=["both receive zeros", "an error at once", "both wait forever"]
+)
 mpilab.run("barrier_head_to_head", ranks=2)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-both_receive.answer("Nothing, forever: each rank waits in MPI_Recv for what the other sends later.")
+both_receive.answer(
+    "Nothing, forever: each rank waits in MPI_Recv for what the other sends later.",
+    right="both wait forever",
+)
 
 # %% [markdown]
 # That is a *deadlock*: each rank waits for a message that the other one would only send afterwards.
@@ -776,7 +809,7 @@ except InputError as error:  # a gap is a difference of two times: on a busy mac
 # **Predict:** by which factor does α grow? And β?
 
 # %%
-by_tcp = mpilab.predict("")
+by_tcp = mpilab.predict("", choices=["α grows more", "β grows more"])
 nearest = next(iter(machine.pairs.values()))
 few = {"sizes": (SIZES[0], SIZES[-1]), "iterations": 100, "warmup": 10, "cpu_list": nearest}
 memory = osu.run("osu_latency", **few)
@@ -795,7 +828,10 @@ by_memory, by_network = (
 )
 by_tcp.answer(
     f"α by a factor of {by_network.alpha / by_memory.alpha:.0f}, β by a factor of "
-    f"{by_network.beta / by_memory.beta:.1f}."
+    f"{by_network.beta / by_memory.beta:.1f}.",
+    right="α grows more"
+    if by_network.alpha / by_memory.alpha > by_network.beta / by_memory.beta
+    else "β grows more",
 )
 
 # %% [markdown]
@@ -919,7 +955,7 @@ crossing.answer(
 # many times as long as on two does passing on take?
 
 # %% tags=["illustration"]
-longer = mpilab.predict("")
+longer = mpilab.predict("", between=(1, 128), unit="times as long")
 lines = [f"| bytes | kernel | 2 ranks | {SIMULATED} ranks | {SIMULATED - 1} (α + βn) |"]
 lines.append("|--:|---|--:|--:|--:|")
 names = ["bcast_pass_on"]

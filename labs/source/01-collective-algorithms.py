@@ -115,13 +115,14 @@ cluster
 # slider to step from round to round.
 
 # %%
-busiest = mpilab.predict("")
+busiest = mpilab.predict("", choices=["rank 0", "rank 7", "all the same"])
 show(tree("bcast", "linear", 8))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 busiest.answer(
-    "Rank 0, the root: it sends all 7 messages. Each of the others waits for one, and is then done."
+    "Rank 0, the root: it sends all 7 messages. Each of the others waits for one, and is then done.",
+    right="rank 0",
 )
 
 # %% [markdown]
@@ -143,14 +144,23 @@ busiest.answer(
 # $P = 8$, and which of them should it send to first?
 
 # %%
-parents = mpilab.predict("")
+parents = mpilab.predict(
+    "",
+    choices=[
+        "4, 4 and 6; three, first to 4",
+        "4, 4 and 6; three, first to 1",
+        "2, 1 and 3; two, first to 1",
+        "0, 0 and 0; seven, first to 1",
+    ],
+)
 show(tree("bcast", "binomial", 8))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 parents.answer(
     "4 is the parent of 6 and of 5, and 6 that of 7. The root has three children: 4, 2 and 1. It "
-    "sends to 4 first."
+    "sends to 4 first.",
+    right="4, 4 and 6; three, first to 4",
 )
 
 # %% [markdown]
@@ -176,7 +186,7 @@ parents.answer(
 # **Predict:** in which round does the last of 9 ranks have the message, with 2 chains?
 
 # %%
-chained = mpilab.predict("")
+chained = mpilab.predict("", between=(1, 9))
 show(tree("bcast", "chain", 9, fanout=2))
 
 # %% jupyter={"source_hidden": true}
@@ -201,14 +211,15 @@ chained.answer("In round 4: the 8 other ranks are in two chains of 4.", right=4)
 # the numbers, and look again.
 
 # %%
-all_busy = mpilab.predict("")
+all_busy = mpilab.predict("", between=(0, 10), unit="rounds of the 10")
 show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 all_busy.answer(
     "In 2, rounds 5 and 6: before, the last link has nothing to carry yet, and after, the first one "
-    "has nothing left. With 12 segments in 8 of 16, rounds 5 to 12."
+    "has nothing left. With 12 segments in 8 of 16, rounds 5 to 12.",
+    right=2,
 )
 
 # %% [markdown]
@@ -222,7 +233,7 @@ all_busy.answer(
 # one after the other.
 
 # %%
-slower = mpilab.predict("")
+slower = mpilab.predict("", between=(1, 8), unit="times")
 show(tree("bcast", "binary", 7, segments=2))
 
 # %% jupyter={"source_hidden": true}
@@ -249,14 +260,15 @@ slower.answer("By 2: each byte leaves an inner rank twice, through one port.", r
 # rank 1 have its first block?
 
 # %%
-twice = mpilab.predict("")
+twice = mpilab.predict("", between=(1, 5), unit="is that round")
 show(tree("bcast", "scatter_allgather_ring", 4))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 twice.answer(
     "Nearly all of the message leaves the root in the scatter, and nearly all of it leaves each rank "
-    "in the allgather. Rank 1 has its first block after round 2."
+    "in the allgather. Rank 1 has its first block after round 2.",
+    right=2,
 )
 
 # %% [markdown]
@@ -287,14 +299,17 @@ piped
 # **Predict:** do all ranks begin to send at the same time? Which one finishes first?
 
 # %%
-starts = mpilab.predict("")
+starts = mpilab.predict(
+    "", choices=["yes, the root", "yes, the last rank", "no, the root", "no, the last rank"]
+)
 piped.show("timeline")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 starts.answer(
     "No: a rank sends when its first segment has arrived. The root is the first that has nothing "
-    "left to do; the last rank of the chain is the last."
+    "left to do; the last rank of the chain is the last.",
+    right="no, the root",
 )
 
 # %% [markdown]
@@ -465,12 +480,17 @@ lab.check("binomial")
 # **Predict:** for $P = 8$, how many blocks does rank 4 send, and in which round?
 
 # %%
-gathered = mpilab.predict("")
+gathered = mpilab.predict(
+    "", choices=["1, in round 1", "4, in round 1", "4, in round 3", "7, in round 3"]
+)
 show(tree("gather", "binomial", 8))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-gathered.answer("4 blocks, those of ranks 4 to 7, in round 3.")
+gathered.answer(
+    "4 blocks, those of ranks 4 to 7, in round 3.",
+    right="4, in round 3",
+)
 
 # %% [markdown]
 # **Reduce** is a broadcast in reverse, in which each rank combines what it receives with its own
@@ -483,12 +503,23 @@ gathered.answer("4 blocks, those of ranks 4 to 7, in round 3.")
 # sends? Are these ranks consecutive?
 
 # %%
-combined = mpilab.predict("")
+combined = mpilab.predict(
+    "",
+    choices=[
+        "4 and 5, consecutive",
+        "4 and 6, not consecutive",
+        "4 to 7, consecutive",
+        "0 to 4, consecutive",
+    ],
+)
 show(tree("reduce", "binomial", 8))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-combined.answer("Those of ranks 4, 5, 6 and 7. They are consecutive.")
+combined.answer(
+    "Those of ranks 4, 5, 6 and 7. They are consecutive.",
+    right="4 to 7, consecutive",
+)
 
 # %% [markdown]
 # **Barrier** moves no data. A rank may leave once it knows that all have entered, from a message of
@@ -500,13 +531,16 @@ combined.answer("Those of ranks 4, 5, 6 and 7. They are consecutive.")
 # take for $P = 6$?
 
 # %%
-known_ranks = mpilab.predict("")
+known_ranks = mpilab.predict(
+    "", choices=["2 ranks, 6 steps", "3 ranks, 5 steps", "4 ranks, 3 steps", "4 ranks, 5 steps"]
+)
 show(tree("barrier", "dissemination", 6))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 known_ranks.answer(
-    "4: itself, and 5, 4 and 3 by the messages from 5 and from 4. For P = 6 it takes 3 steps."
+    "4: itself, and 5, 4 and 3 by the messages from 5 and from 4. For P = 6 it takes 3 steps.",
+    right="4 ranks, 3 steps",
 )
 
 # %% [markdown]
@@ -891,7 +925,15 @@ print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 # **Predict:** from which size on will it matter? By how much at most, on 4 ranks? Use the formula.
 
 # %%
-segmented = mpilab.predict("")
+segmented = mpilab.predict(
+    "",
+    choices=[
+        "above 8 KiB, by 3",
+        "above 8 KiB, by 8",
+        "above 64 bytes, by 3",
+        "only at 1 MiB, by 4",
+    ],
+)
 cut = sweep.sweep("bcast", algorithms=["openmpi:3"], segment=8192, **settings)
 pipelines = broadcasts[np.isin(broadcasts["algorithm"], ["pipeline", "default"])]
 show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
@@ -900,7 +942,8 @@ show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
 # Your prediction beside what happens
 segmented.answer(
     "From more than 8 KiB on: up to there, there is one segment. At most by P - 1 = 3, by the "
-    "formulas: (P-1)(α + mβ) in one piece, and about mβ in many, if α is small."
+    "formulas: (P-1)(α + mβ) in one piece, and about mβ in many, if α is small.",
+    right="above 8 KiB, by 3",
 )
 
 # %% [markdown]
@@ -999,7 +1042,7 @@ overtakes.answer(
 # was the segment size of that pipeline?
 
 # %%
-remarkable = mpilab.predict("")
+remarkable = mpilab.predict("", choices=["default", "pipeline"])
 pipelined = np.concatenate(
     [
         broadcasts[broadcasts["algorithm"] == "default"],
@@ -1016,7 +1059,8 @@ longest = {row["algorithm"]: row["mean_s"] for row in theirs if row["bytes"] == 
 quick, slow = sorted(longest, key=longest.get)
 remarkable.answer(
     f"The {quick}: {duration(longest[quick])}; the {slow} needs {duration(longest[slow])}. The "
-    "exercise gives no segment size. With Open MPI's default there is one segment."
+    "exercise gives no segment size. With Open MPI's default there is one segment.",
+    right=quick,
 )
 
 # %% [markdown]
@@ -1105,7 +1149,7 @@ off.answer(
 # is the α of a scatter and ring allgather, in which all ranks work in each round?
 
 # %%
-alphas = mpilab.predict("")
+alphas = mpilab.predict("", choices=["larger", "smaller"])
 fitted = models.fit_per_algorithm(broadcasts, gamma=gamma)
 for (library, algorithm), fit in fitted.items():
     print(f"{library:8} {algorithm:24} {fit}")
@@ -1120,7 +1164,8 @@ alphas.answer(
         for (library, algorithm), fit in fitted.items()
         if algorithm in ("binomial", "scatter_allgather_ring")
     )
-    + ". Where all ranks work in each round, each α also holds what they wait for each other."
+    + ". Where all ranks work in each round, each α also holds what they wait for each other.",
+    right="larger" if fitted["openmpi", "binomial"].alpha > model.alpha else "smaller",
 )
 
 # %% [markdown]
@@ -1176,7 +1221,7 @@ redder.answer(
 # **Predict:** at which sizes will that hurt most, in the middle or at the ends?
 
 # %%
-unseen_sizes = mpilab.predict("")
+unseen_sizes = mpilab.predict("", choices=["in the middle", "at the ends"])
 unseen = models.regret_left_out(broadcasts, leave="bytes", gamma=gamma)
 show(model_plots.heat_map(unseen, title="Chosen for sizes that were not measured"))
 print(f"mean regret: {100 * unseen['regret'].mean():.0f} %")
@@ -1187,7 +1232,8 @@ by_size = {size: unseen["regret"][unseen["bytes"] == size].mean() for size in SI
 hurts = max(by_size, key=by_size.get)
 unseen_sizes.answer(
     f"Here most at {byte_size(hurts)}: {100 * by_size[hurts]:.0f} % on average. At the ends a model "
-    "must extrapolate; in the middle it only interpolates, but there the algorithms cross."
+    "must extrapolate; in the middle it only interpolates, but there the algorithms cross.",
+    right="at the ends" if hurts in (SIZES[0], SIZES[-1]) else "in the middle",
 )
 
 # %% [markdown]

@@ -116,13 +116,17 @@ cluster
 # through the rounds with the slider.
 
 # %%
-busiest = mpilab.predict("")
+busiest = mpilab.predict(
+    "",
+    choices=["rank 0, 7 blocks", "rank 0, 56 blocks", "rank 7, 8 blocks", "all the same, 7 blocks"],
+)
 show(rounds(schedule("nonblocking_gather_bcast", 8)))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 busiest.answer(
-    "Rank 0: it sends 8 blocks to each of 7 others, 56 in all. Every other rank sends a single one."
+    "Rank 0: it sends 8 blocks to each of 7 others, 56 in all. Every other rank sends a single one.",
+    right="rank 0, 56 blocks",
 )
 
 # %% [markdown]
@@ -134,7 +138,7 @@ busiest.answer(
 # **Predict:** how many arrows will the picture for $P = 6$ have?
 
 # %%
-arrows = mpilab.predict("")
+arrows = mpilab.predict("", between=(0, 60), unit="arrows")
 show(rounds(schedule("nonblocking_all", 6)))
 
 # %% jupyter={"source_hidden": true}
@@ -150,14 +154,17 @@ arrows.answer("30: each of the 6 ranks sends a message to 5 others.", right=30)
 # **Predict:** after how many rounds does rank 0 of 8 hold every block? Which block comes last?
 
 # %%
-last_block = mpilab.predict("")
+last_block = mpilab.predict(
+    "", choices=["3 rounds, block 4", "7 rounds, block 7", "7 rounds, block 1", "8 rounds, block 0"]
+)
 show(rounds(schedule("ring", 8)))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 last_block.answer(
     "After 7: one new block arrives in each round. Its blocks come from rank 7, on its left: first "
-    "block 7, then 6, 5, … Block 1 comes last; rank 1 is on its right."
+    "block 7, then 6, 5, … Block 1 comes last; rank 1 is on its right.",
+    right="7 rounds, block 1",
 )
 
 # %% [markdown]
@@ -170,12 +177,15 @@ last_block.answer(
 # **Predict:** which blocks does rank 0 hold after step 0? Which does it send in step 1?
 
 # %%
-doubled = mpilab.predict("")
+doubled = mpilab.predict("", choices=["0 and 1; both", "0 and 7; only 7", "0 and 7; both"])
 show(rounds(schedule("pairwise", 8)))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-doubled.answer("Blocks 0 and 7, its own and that of rank 7. In step 1 it sends both to rank 2.")
+doubled.answer(
+    "Blocks 0 and 7, its own and that of rank 7. In step 1 it sends both to rank 2.",
+    right="0 and 7; both",
+)
 
 # %% [markdown]
 # The number of ranks need not be a power of two. Then the last step sends less.
@@ -184,7 +194,7 @@ doubled.answer("Blocks 0 and 7, its own and that of rank 7. In step 1 it sends b
 # Why not all four that it holds?
 
 # %%
-surplus = mpilab.predict("")
+surplus = mpilab.predict("", between=(0, 4), unit="blocks")
 show(rounds(schedule("pairwise", 6)))
 
 # %% jupyter={"source_hidden": true}
@@ -207,7 +217,7 @@ surplus.answer(
 # **Predict:** in which round do the most bytes travel?
 
 # %%
-fullest = mpilab.predict("")
+fullest = mpilab.predict("", between=(1, 3))
 show(rounds(schedule("recursive_doubling", 8)))
 
 # %% jupyter={"source_hidden": true}
@@ -229,7 +239,7 @@ fullest.answer("Round 3, the last: each rank sends 4 blocks, after 1 and 2.", ri
 # **Predict:** the ring needs 7 rounds for $P = 8$. How many does neighbor exchange need?
 
 # %%
-neighbors = mpilab.predict("")
+neighbors = mpilab.predict("", between=(1, 8), unit="rounds")
 show(rounds(schedule("neighbor_exchange", 8)))
 
 # %% jupyter={"source_hidden": true}
@@ -279,14 +289,22 @@ for message in np.sort(ring.messages, order=["round", "source"]):
 # `nonblocking_gather_bcast`?
 
 # %%
-empty = mpilab.predict("")
+empty = mpilab.predict(
+    "",
+    choices=[
+        "all but one in each row; a row and a column",
+        "all but two in each row; a row only",
+        "only the diagonal; all",
+    ],
+)
 show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 empty.answer(
     "All but one in each row: rank r sends to rank r + 1 only, and the last one to rank 0. Through "
-    "rank 0, its row and its column would be filled."
+    "rank 0, its row and its column would be filled.",
+    right="all but one in each row; a row and a column",
 )
 
 # %% [markdown]
@@ -295,14 +313,15 @@ empty.answer(
 # **Predict:** is a rank ever idle?
 
 # %%
-idle = mpilab.predict("")
+idle = mpilab.predict("", choices=["yes", "no"])
 ring.show("timeline")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 idle.answer(
     "Yes, within its calls: a long bar is a rank that waits for its left neighbor. The algorithm "
-    "gives every rank a block to send in every round, so they wait because they don't run in step."
+    "gives every rank a block to send in every round, so they wait because they don't run in step.",
+    right="yes",
 )
 
 # %% [markdown]
@@ -311,7 +330,7 @@ idle.answer(
 # **Predict:** which block does rank 0 get last?
 
 # %%
-rounds_last = mpilab.predict("")
+rounds_last = mpilab.predict("", between=(0, 3))
 ring.show("rounds")
 
 # %% jupyter={"source_hidden": true}
@@ -322,7 +341,7 @@ rounds_last.answer("Block 1, as in the picture for 8 ranks.", right=1)
 # **Predict** the matrix of the algorithm through rank 0: which cells are darkest?
 
 # %%
-darkest = mpilab.predict("")
+darkest = mpilab.predict("", choices=["row 0", "column 0", "the diagonal"])
 through_root = mpilab.run("allgather_nonblocking_gather_bcast", ranks=4, count=2, seed=SEED)
 show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 bytes a block"))
 
@@ -330,7 +349,8 @@ show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 b
 # Your prediction beside what happens
 darkest.answer(
     "Row 0: rank 0 sends all 4 blocks, 32 bytes, to each of the others. In column 0, each cell is "
-    "one block of 8 bytes. All others are empty."
+    "one block of 8 bytes. All others are empty.",
+    right="row 0",
 )
 
 # %% [markdown]
@@ -395,12 +415,17 @@ mpilab.run("allgather_sends_first", count=4, seed=SEED)
 # **Predict:** what will each rank be doing after a second?
 
 # %%
-stuck = mpilab.predict("")
+stuck = mpilab.predict(
+    "", choices=["all send", "all receive", "half send, half receive", "all are done"]
+)
 mpilab.run("allgather_sends_first", count=25_000, seed=SEED)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-stuck.answer("Every rank is in MPI_Send, and waits for a receiver that is in MPI_Send, too.")
+stuck.answer(
+    "Every rank is in MPI_Send, and waits for a receiver that is in MPI_Send, too.",
+    right="all send",
+)
 
 # %% [markdown]
 # None of them reaches its receive: a *deadlock*. The panel names the call,
@@ -815,7 +840,7 @@ on_many.answer(
 # And with 128 KiB? How many times as long on 16 ranks?
 
 # %% tags=["illustration"]
-with_barriers = mpilab.predict("")
+with_barriers = mpilab.predict("", between=(1, 20), unit="times, on 64 ranks with 32 bytes")
 slower = {}
 try:
     for P in (16, SIMULATED):
@@ -841,7 +866,8 @@ with_barriers.answer(
         f"{P} ranks, {byte_size(size)}: {ratio:.1f} times" for (P, size), ratio in slower.items()
     )
     + ". A round of the ring costs one start-up and the bytes; the barrier adds ⌈log2 P⌉ start-ups. So "
-    "short blocks lose a factor of 1 + ⌈log2 P⌉, which grows with P, and long ones much less."
+    "short blocks lose a factor of 1 + ⌈log2 P⌉, which grows with P, and long ones much less.",
+    right=(6, 8),
 )
 
 # %% [markdown]
@@ -897,7 +923,9 @@ with_barriers.answer(
 # which method will they differ most?
 
 # %%
-sorted_times = mpilab.predict("")
+sorted_times = mpilab.predict(
+    "", choices=["maximum, mean, span", "mean, maximum, span", "mean, span, maximum"]
+)
 largest = max(PROCESSES)
 lines = ["| bytes | method | span | maximum | mean | span / mean |", "|--:|---|--:|--:|--:|--:|"]
 for size in SIZES:
@@ -923,7 +951,8 @@ shares = {
 widest = max(shares, key=shares.get)
 sorted_times.answer(
     "In every call, mean ≤ maximum ≤ span. Over all sizes they differ most for "
-    f"{widest}: its span is {shares[widest]:.1f} times its mean."
+    f"{widest}: its span is {shares[widest]:.1f} times its mean.",
+    right="mean, maximum, span",
 )
 
 # %% [markdown]
@@ -942,7 +971,7 @@ sorted_times.answer(
 # between two processes take?
 
 # %%
-copying = mpilab.predict("")
+copying = mpilab.predict("", choices=["1 µs; 10 ns", "10 to 100 µs; 100 ns", "1 to 10 ms; 10 µs"])
 published = published_allgather()
 counts = np.unique(published["processes"]).tolist()
 lines = []
@@ -959,7 +988,8 @@ Markdown("\n".join(lines))
 # Your prediction beside what happens
 copying.answer(
     "At 10 to 100 GB/s, 1 MiB takes 10 to 100 µs. A message between two processes takes some "
-    "100 ns at least: its data must get from one core to another. Which entries are shorter?"
+    "100 ns at least: its data must get from one core to another. Which entries are shorter?",
+    right="10 to 100 µs; 100 ns",
 )
 
 # %% [markdown]
@@ -998,7 +1028,7 @@ factors.answer(
 # **Predict:** one core writes perhaps 10 to 100 GB/s. What bandwidth does the table imply?
 
 # %%
-implied = mpilab.predict("")
+implied = mpilab.predict("", choices=["less", "about as much", "more"])
 megabyte = published[published["bytes"] == 1048576]
 lines = ["| method | processes | published | a rank writes | all write |", "|---|--:|--:|--:|--:|"]
 for row in implied_bandwidth(megabyte):
@@ -1018,7 +1048,8 @@ Markdown("\n".join(lines))
 # Your prediction beside what happens
 implied.answer(
     f"Up to {max(implied_bandwidth(megabyte)['per_rank']) / 1e9:.0f} GB/s for each rank, and up to "
-    f"{max(implied_bandwidth(megabyte)['all_ranks']) / 1e9:.0f} GB/s for all of them together."
+    f"{max(implied_bandwidth(megabyte)['all_ranks']) / 1e9:.0f} GB/s for all of them together.",
+    right="more",
 )
 
 # %% [markdown]

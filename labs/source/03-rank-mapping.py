@@ -101,7 +101,15 @@ cluster
 # of the three pictures do most messages from a rank to the next one change nodes?
 
 # %%
-rank_5 = mpilab.predict("")
+rank_5 = mpilab.predict(
+    "",
+    choices=[
+        "n2 in both; RR",
+        "n2 in SEQ, n1 in RR; RR",
+        "n2 in both; custom",
+        "n1 in SEQ, n2 in RR; SEQ",
+    ],
+)
 two_hosts = hostfile.parse("n1 slots=4\nn2 slots=4", "two hosts")
 orders = {
     "SEQ": two_hosts.placement(8, "slot"),
@@ -114,7 +122,8 @@ show(draw(two_hosts, orders))
 # Your prediction beside what happens
 rank_5.answer(
     "On n2 in both: in SEQ order as the second of its node, in RR order as an odd rank. In RR order, "
-    "every message to the next rank changes nodes; in SEQ order, one of seven."
+    "every message to the next rank changes nodes; in SEQ order, one of seven.",
+    right="n2 in both; RR",
 )
 
 # %% [markdown]
@@ -143,12 +152,17 @@ mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
 # each of them send then?
 
 # %%
-halves_meet = mpilab.predict("")
+halves_meet = mpilab.predict(
+    "", choices=["round 1, 1 block", "round 2, 2 blocks", "round 3, 1 block", "round 3, 4 blocks"]
+)
 show(rounds(schedule("recursive_doubling", 8)))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-halves_meet.answer("In round 3, the last. Each of them then sends the 4 blocks that it holds.")
+halves_meet.answer(
+    "In round 3, the last. Each of them then sends the 4 blocks that it holds.",
+    right="round 3, 4 blocks",
+)
 
 # %% [markdown]
 # Now with the network. Blocks have 1 KiB. The figure first shows all rounds together; the slider
@@ -157,7 +171,10 @@ halves_meet.answer("In round 3, the last. Each of them then sends the 4 blocks t
 # **Predict** for SEQ order: in which rounds is the network idle? How many bytes go from n1 to n2?
 
 # %%
-idle_in_seq = mpilab.predict("")
+idle_in_seq = mpilab.predict(
+    "",
+    choices=["round 3, 4 KiB", "rounds 1 and 2, 4 KiB", "rounds 1 and 2, 16 KiB", "none, 28 KiB"],
+)
 doubling_seq = mpilab.run(
     "allgather_recursive_doubling", count=256, places="two-hosts seq", seed=SEED
 )
@@ -167,7 +184,8 @@ doubling_seq.show("network")
 # Your prediction beside what happens
 idle_in_seq.answer(
     f"In rounds 1 and 2. {byte_size(doubling_seq.matrix()[1][:4, 4:].sum())} go from n1 to n2: four "
-    "ranks send four blocks each."
+    "ranks send four blocks each.",
+    right="rounds 1 and 2, 16 KiB",
 )
 
 # %% [markdown]
@@ -177,7 +195,9 @@ idle_in_seq.answer(
 # **Predict** for RR order: which round uses the network now? How many bytes go from n1 to n2?
 
 # %%
-busy_in_rr = mpilab.predict("")
+busy_in_rr = mpilab.predict(
+    "", choices=["round 1, 4 KiB", "round 3, 4 KiB", "round 3, 16 KiB", "all, 28 KiB"]
+)
 doubling_rr = mpilab.run(
     "allgather_recursive_doubling", count=256, places="two-hosts rr", seed=SEED
 )
@@ -187,7 +207,8 @@ doubling_rr.show("network")
 # Your prediction beside what happens
 busy_in_rr.answer(
     f"Round 1 only. {byte_size(doubling_rr.matrix()[1][::2, 1::2].sum())} go from n1 to n2, a quarter: "
-    "four ranks send one block each."
+    "four ranks send one block each.",
+    right="round 1, 4 KiB",
 )
 
 # %% [markdown]
@@ -198,7 +219,9 @@ busy_in_rr.answer(
 # that is, between nodes. Do they hold the large numbers or the small ones, in SEQ and in RR order?
 
 # %%
-green = mpilab.predict("")
+green = mpilab.predict(
+    "", choices=["large in SEQ, small in RR", "small in SEQ, large in RR", "large in both"]
+)
 show(traffic_matrix(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
 show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, RR"))
 
@@ -206,7 +229,8 @@ show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive d
 # Your prediction beside what happens
 green.answer(
     "Those of ranks on different nodes that are partners: in SEQ order the large numbers, 4 blocks, "
-    "in RR order the small ones, 1 block."
+    "in RR order the small ones, 1 block.",
+    right="large in SEQ, small in RR",
 )
 
 # %% [markdown]
@@ -219,7 +243,15 @@ green.answer(
 # Which order is better?
 
 # %%
-ring_changes = mpilab.predict("")
+ring_changes = mpilab.predict(
+    "",
+    choices=[
+        "2 in SEQ, 8 in RR; SEQ",
+        "1 in SEQ, 4 in RR; SEQ",
+        "8 in SEQ, 2 in RR; RR",
+        "4 in both",
+    ],
+)
 ring_seq = mpilab.run("allgather_ring", count=256, places="two-hosts seq", seed=SEED)
 ring_rr = mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
 show(
@@ -235,7 +267,8 @@ show(
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 ring_changes.answer(
-    "2 in SEQ order, from 3 to 4 and from 7 to 0; all 8 in RR order. SEQ is better, by a factor of 4."
+    "2 in SEQ order, from 3 to 4 and from 7 to 0; all 8 in RR order. SEQ is better, by a factor of 4.",
+    right="2 in SEQ, 8 in RR; SEQ",
 )
 
 # %% [markdown]
@@ -246,13 +279,16 @@ ring_changes.answer(
 # **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
 
 # %%
-ring_squares = mpilab.predict("")
+ring_squares = mpilab.predict(
+    "", choices=["one in each row; 2", "one in each row; 8", "two in each row; 4", "all; 2"]
+)
 show(traffic_matrix(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 ring_squares.answer(
-    "One in each row, that of the next rank: 8 squares, all of them green. In SEQ order, 2 would be."
+    "One in each row, that of the next rank: 8 squares, all of them green. In SEQ order, 2 would be.",
+    right="one in each row; 2",
 )
 
 # %% [markdown]
@@ -322,14 +358,17 @@ Markdown("\n".join(lines).replace("RDA*", r"RDA\*"))
 # process isn't like the others?
 
 # %%
-misleading = mpilab.predict("")
+misleading = mpilab.predict(
+    "", choices=["ring, SEQ", "ring, RR", "recursive doubling, SEQ", "recursive doubling, RR"]
+)
 rows = remapping.table(((2, 2), (2, 4), (4, 2), (4, 4)))
 print(remapping.as_text(rows))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 misleading.answer(
-    "That of the ring in SEQ order: only one process of each node receives from another node."
+    "That of the ring in SEQ order: only one process of each node receives from another node.",
+    right="ring, SEQ",
 )
 
 # %% [markdown]
@@ -435,7 +474,9 @@ lab.check("rr_to_seq", rr_to_seq)
 # formula.)
 
 # %%
-twice_the_same = mpilab.predict("")
+twice_the_same = mpilab.predict(
+    "", choices=["always", "where M or Q is even", "where M = Q, or one of them is 1", "never"]
+)
 for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
     to_rr = np.array(remapping.by_node(remapping.placement("RR", M, Q)))  # of rank 0, 1, ... in SEQ
     to_seq = np.argsort(to_rr)  # its inverse
@@ -445,7 +486,8 @@ for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 twice_the_same.answer(
-    "Only where M = Q, or where one of them is 1. Otherwise the inverse is the other map."
+    "Only where M = Q, or where one of them is 1. Otherwise the inverse is the other map.",
+    right="where M = Q, or one of them is 1",
 )
 
 # %% [markdown]
@@ -468,7 +510,15 @@ twice_the_same.answer(
 # above.
 
 # %%
-phase_1 = mpilab.predict("")
+phase_1 = mpilab.predict(
+    "",
+    choices=[
+        "0 and 7; 4 messages",
+        "0 and 4; 6 messages",
+        "0 and 7; 6 messages",
+        "none; 8 messages",
+    ],
+)
 remapped = mpilab.run(
     "allgather_recursive_doubling_remapped", count=256, places="two-hosts seq", seed=SEED
 )
@@ -489,7 +539,8 @@ volume = remapped.matrix()[1][:4, 4:].sum()
 phase_1.answer(
     "Processes 0 and 7, which behave as themselves. 4 of its 6 messages change nodes: 4 to 2, 6 to 3, "
     f"1 to 4 and 3 to 5. With phase 1, {byte_size(volume)} go from n1 to n2: far less than in SEQ "
-    "order, and a little more than in RR order."
+    "order, and a little more than in RR order.",
+    right="0 and 7; 4 messages",
 )
 
 # %% [markdown]
@@ -516,14 +567,17 @@ phase_1.answer(
 # SEQ order, and how many in RR order?
 
 # %%
-tree_changes = mpilab.predict("")
+tree_changes = mpilab.predict(
+    "", choices=["1 in SEQ, 4 in RR", "3 in SEQ, 4 in RR", "4 in SEQ, 1 in RR", "1 in both"]
+)
 show(tree("bcast", "binomial", 8))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 tree_changes.answer(
     "In SEQ order 1, from 0 to 4. In RR order 4, those between an even and an odd rank: to 1, 3, 5 "
-    "and 7."
+    "and 7.",
+    right="1 in SEQ, 4 in RR",
 )
 
 # %% [markdown]
@@ -531,7 +585,7 @@ tree_changes.answer(
 # many messages?
 
 # %%
-tree_link = mpilab.predict("")
+tree_link = mpilab.predict("", between=(0, 7), unit="messages")
 broadcasts = {
     f"{name}, {order.upper()}": mpilab.run(
         f"bcast_{name}", count=256, places=f"two-hosts {order}", seed=SEED
@@ -547,7 +601,8 @@ show(
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 tree_link.answer(
-    "The one from n1 to n2, for a single message: the tree looks as in SEQ order again."
+    "The one from n1 to n2, for a single message: the tree looks as in SEQ order again.",
+    right=1,
 )
 
 # %% [markdown]
@@ -555,7 +610,9 @@ tree_link.answer(
 # with and without remapping?
 
 # %%
-fraction = mpilab.predict("")
+fraction = mpilab.predict(
+    "", choices=["half, both times", "all, then a quarter", "all, then none", "a quarter, then all"]
+)
 reductions = {
     f"{name}, RR": mpilab.run(f"allreduce_{name}", count=256, places="two-hosts rr", seed=SEED)
     for name in ("ring", "ring_remapped")
@@ -573,7 +630,10 @@ for run in reductions.values():
     messages = run.matrix()[0]
     shares.append(messages[::2, 1::2].sum() + messages[1::2, ::2].sum())
     shares[-1] /= messages.sum()
-fraction.answer(f"Without remapping {shares[0]:.0%} of them, with remapping {shares[1]:.0%}.")
+fraction.answer(
+    f"Without remapping {shares[0]:.0%} of them, with remapping {shares[1]:.0%}.",
+    right="all, then a quarter",
+)
 
 # %% [markdown]
 # ## Exercise 3: a ring from node to node, in C (35 points)
@@ -723,7 +783,9 @@ lab.check("remap")
 # **Predict:** which of the traffic on the links will move into the memories of the nodes?
 
 # %%
-moved = mpilab.predict("")
+moved = mpilab.predict(
+    "", choices=["all of it", "all but two messages a round", "half of it", "none of it"]
+)
 remapped_ring = "allgather_ring_remapped"
 pictures = {"ring, RR": (ring_rr.matrix(), ring_rr.levels)}
 if remapped_ring in session.kernels:  # a cell that doesn't compile leaves none
@@ -735,7 +797,8 @@ show(network.before_after(pictures, title="Before and after"))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 moved.answer(
-    "That of all messages of a round but two: one into each node, and one out of it, must remain."
+    "That of all messages of a round but two: one into each node, and one out of it, must remain.",
+    right="all but two messages a round",
 )
 
 # %% [markdown]
@@ -855,7 +918,9 @@ lab.check("slowest", slowest)
 # **Predict:** is this order good for the ring? For recursive doubling?
 
 # %%
-slowest_order = mpilab.predict("")
+slowest_order = mpilab.predict(
+    "", choices=["for both", "for the ring", "for recursive doubling", "for neither"]
+)
 if lab.check("slowest", slowest).passed:
     answer = hostfile.parse(slowest(), "slowest.txt").placement(policy="seq")
     show(draw(two_hosts, {"SEQ": orders["SEQ"], "slowest": answer}))
@@ -872,7 +937,10 @@ else:
     doubled = sum(answer[rank] != answer[rank ^ bit] for rank in range(8) for bit in (1, 2, 4))
     said = f"For neither: {around} of 8 messages of each round of the ring change hosts, and {doubled} of "
     said += "24 in recursive doubling."
-slowest_order.answer(said)
+slowest_order.answer(
+    said,
+    right=None if answer is None else "for neither",
+)
 
 # %% [markdown]
 # ## Measure
@@ -1018,7 +1086,7 @@ Markdown("\n".join(lines))
 # of it?
 
 # %% tags=["illustration"]
-wrong_order = mpilab.predict("")
+wrong_order = mpilab.predict("", choices=["the ring", "recursive doubling", "both about as much"])
 BLOCK = 16384  # bytes
 simulated = {}
 try:
@@ -1050,7 +1118,8 @@ wrong_order.answer(
     "Both lose about as much: on 16 nodes of 12, the ring in RR order takes 6 times as long as in SEQ "
     "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping brings "
     "back all of the one, and all but 2 % of the other: the rest is phase 1. With two hosts, the "
-    "same mistake costs less, because half of all ranks are on the same host."
+    "same mistake costs less, because half of all ranks are on the same host.",
+    right="both about as much",
 )
 
 # %% [markdown]
@@ -1061,7 +1130,15 @@ wrong_order.answer(
 # **Predict:** which of the four curves coincide? At which end does the wrong order cost more?
 
 # %%
-coinciding = mpilab.predict("")
+coinciding = mpilab.predict(
+    "",
+    choices=[
+        "two; for short blocks",
+        "two; for long blocks",
+        "three; for short blocks",
+        "three; for long blocks",
+    ],
+)
 larger = remapping.SIMULATED.read()
 
 
@@ -1085,7 +1162,8 @@ lost = {size: curves["RR"][size] / curves["SEQ"][size] for size in curves["RR"]}
 coinciding.answer(
     "Nearly all but that of SEQ order without remapping. It loses a factor of "
     + ", ".join(f"{factor:.1f} at {byte_size(size)}" for size, factor in lost.items())
-    + ": the longer the blocks, the more of the time is that of the crowded links."
+    + ": the longer the blocks, the more of the time is that of the crowded links.",
+    right="three; for long blocks",
 )
 
 # %% [markdown]
@@ -1096,7 +1174,9 @@ coinciding.answer(
 # **Predict:** which kernels have no overhead, and why? When does the wrong order cost least?
 
 # %%
-free_of_charge = mpilab.predict("")
+free_of_charge = mpilab.predict(
+    "", choices=["all", "all but the ring", "all but recursive doubling", "none"]
+)
 lines = ["| kernel | bytes | right order | wrong | lost | overhead |", "|---|--:|---|--:|--:|--:|"]
 costs = {}
 for kernel, sizes_of in remapping.SIMULATED_SIZES.items():
@@ -1125,7 +1205,8 @@ free_of_charge.answer(
         if kernel == doubling
     )
     + f". The wrong order costs least for {least[0]}, {byte_size(least[1])}: {costs[least][0]:.2f} times. "
-    "In short messages there are few bytes that could crowd a link."
+    "In short messages there are few bytes that could crowd a link.",
+    right="all but recursive doubling",
 )
 
 # %% [markdown]

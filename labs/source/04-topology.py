@@ -125,14 +125,23 @@ for group, hosts_there in two_groups.groups.items():
 # host? How many go from the left group to the right one? Each carries 1 KiB.
 
 # %%
-crossing_flat = mpilab.predict("")
+crossing_flat = mpilab.predict(
+    "",
+    choices=[
+        "1 stays, 2 to the right",
+        "4 stay, 1 to the right",
+        "none stays, 4 to the right",
+        "3 stay, 2 to the right",
+    ],
+)
 flat_rr = mpilab.run("bcast_binomial", places="two-groups rr", count=256, seed=SEED)
 flat_rr
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 crossing_flat.answer(
-    "One stays on its host, from 0 to 4. Two go to the right: from 0 to 2 and from 4 to 6."
+    "One stays on its host, from 0 to 4. Two go to the right: from 0 to 2 and from 4 to 6.",
+    right="1 stays, 2 to the right",
 )
 
 # %% [markdown]
@@ -164,7 +173,15 @@ carries_most.answer(
 # **Predict** for SEQ order: how many messages leave a host, and how many a group?
 
 # %%
-leaving = mpilab.predict("")
+leaving = mpilab.predict(
+    "",
+    choices=[
+        "3 a host, 1 the group",
+        "4 a host, 2 the group",
+        "6 a host, 2 the group",
+        "7 a host, 4 the group",
+    ],
+)
 flat_seq = mpilab.run("bcast_binomial", places="two-groups seq", count=256, seed=SEED)
 pictures = {"SEQ": flat_seq, "RR": flat_rr}
 show(
@@ -180,7 +197,8 @@ show(
 found = counts(flat_seq.result.recording, flat_seq.levels)
 leaving.answer(
     f"{found['node_messages']} leave a host, from 0 to 4, 0 to 2 and 4 to 6, and "
-    f"{found['group_messages']} of them leaves the group."
+    f"{found['group_messages']} of them leaves the group.",
+    right="3 a host, 1 the group",
 )
 
 # %% [markdown]
@@ -257,7 +275,15 @@ Markdown("\n".join(HEAD + flat))
 # matter?
 
 # %%
-by_leaders_sent = mpilab.predict("")
+by_leaders_sent = mpilab.predict(
+    "",
+    choices=[
+        "3 and 1; it does not",
+        "3 and 1; it does",
+        "4 and 2; it does not",
+        "7 and 4; it does",
+    ],
+)
 levelled = mpilab.run("bcast_node_group", places="two-groups rr", count=256, seed=SEED)
 levelled.show("network")
 
@@ -266,14 +292,15 @@ levelled.show("network")
 found = counts(levelled.result.recording, levelled.levels)
 by_leaders_sent.answer(
     f"{found['node_messages']} cross nodes, one for each node but the root's, and "
-    f"{found['group_messages']} of them crosses groups. The order of the ranks does not matter."
+    f"{found['group_messages']} of them crosses groups. The order of the ranks does not matter.",
+    right="3 and 1; it does not",
 )
 
 # %% [markdown]
 # Before and after. **Predict:** by what factor does the traffic on the busiest link fall?
 
 # %%
-less_traffic = mpilab.predict("")
+less_traffic = mpilab.predict("", between=(1, 8), unit="times")
 pictures = {"binomial": flat_rr, "by node and group": levelled}
 show(
     network.before_after(
@@ -309,7 +336,9 @@ Markdown("\n".join(HEAD + lines))
 # crosses groups. Which of the four still does with one?
 
 # %%
-still_one = mpilab.predict("")
+still_one = mpilab.predict(
+    "", choices=["all four", "only node_group", "node and node_group", "group and node_group"]
+)
 lines = []
 for name in ("node", "group", "node_group", "rank_order"):
     run = mpilab.run(f"bcast_{name}", places="2x3x1 rr", count=256, seed=SEED)
@@ -321,7 +350,10 @@ Markdown(
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-still_one.answer("bcast_group and bcast_node_group, which begin with a tree over the groups.")
+still_one.answer(
+    "bcast_group and bcast_node_group, which begin with a tree over the groups.",
+    right="group and node_group",
+)
 
 # %% [markdown]
 # The tree over all leaders knows no groups, and a tree in rank order fits them only where powers of
@@ -673,7 +705,7 @@ for way, (kernel, order) in RUNS.items():
 # those of a sum?
 
 # %%
-composed = mpilab.predict("")
+composed = mpilab.predict("", choices=["fewer bytes", "as many bytes", "more bytes"])
 lines = [
     row(kernel, count=256, op=op).replace(kernel, f"{kernel}, {op}")
     for kernel in ("reduce_binomial", "reduce_node_group")
@@ -689,7 +721,8 @@ for op in ("sum", "compose"):
     found[op] = counts(run.result.recording, run.levels)["group_bytes"]
 composed.answer(
     f"By levels, {byte_size(found['compose'])} instead of {byte_size(found['sum'])}: partial results "
-    "of consecutive ranks only may be combined, and in RR order these are on different nodes."
+    "of consecutive ranks only may be combined, and in RR order these are on different nodes.",
+    right="more bytes",
 )
 
 # %% [markdown]
@@ -709,7 +742,7 @@ composed.answer(
 # some blocks between nodes twice, and why?
 
 # %%
-gathered = mpilab.predict("")
+gathered = mpilab.predict("", between=(1, 7), unit="messages")
 gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined")
 Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]))
 
@@ -718,7 +751,8 @@ Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]
 gathered.answer(
     "4: one from each of three leaders, and one from the other rank of its own node. The kernels that "
     "go through trees, leaders of groups or chains send some blocks twice: first to another node "
-    "of the same group, then on to the root."
+    "of the same group, then on to the root.",
+    right=4,
 )
 
 # %% [markdown]
@@ -748,7 +782,9 @@ gathered.answer(
 # a tree and with a chain?
 
 # %%
-tree_or_chain = mpilab.predict("")
+tree_or_chain = mpilab.predict(
+    "", choices=["1 KiB and 1 KiB", "1 KiB and 2 KiB", "2 KiB and 1 KiB", "3 KiB and 1 KiB"]
+)
 pictures = {
     name: mpilab.run(f"bcast_{name}", places="4x1x2 rr", count=256, segment=256, seed=SEED)
     for name in ("node_group", "pipelined")
@@ -769,7 +805,8 @@ runs = [
 tree_bytes, chain_bytes = (busiest(loads(run.matrix(), run.levels))[0].bytes for run in runs)
 tree_or_chain.answer(
     f"{byte_size(tree_bytes)} with a tree, whose root sends to two groups; {byte_size(chain_bytes)} "
-    "with a chain."
+    "with a chain.",
+    right="2 KiB and 1 KiB",
 )
 
 # %% [markdown]
@@ -842,7 +879,7 @@ lab.check("cheapest", cheapest)
 # **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
 
 # %%
-lane_rows = mpilab.predict("")
+lane_rows = mpilab.predict("", choices=["more bytes", "as many bytes", "half as many bytes"])
 show(traffic_matrix(levelled.matrix(), levelled.levels, title="By node and group"))
 lanes = mpilab.run("bcast_multilane", places="two-groups rr", count=256, seed=SEED)
 show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
@@ -852,7 +889,8 @@ show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
 one, several = (counts(run.result.recording, run.levels)["node_bytes"] for run in (levelled, lanes))
 lane_rows.answer(
     "Both ranks of a node send to other nodes, half of the message each, instead of one. As many "
-    f"bytes cross nodes: {byte_size(one)} and {byte_size(several)}."
+    f"bytes cross nodes: {byte_size(one)} and {byte_size(several)}.",
+    right="as many bytes",
 )
 
 # %% [markdown]
@@ -873,7 +911,7 @@ lane_rows.answer(
 # graph?
 
 # %%
-three_rounds = mpilab.predict("")
+three_rounds = mpilab.predict("", choices=["112, 48, 48", "22, 48, 18", "22, 18, 18", "16, 3, 3"])
 for name in ("pipeline", "binomial", "circulant"):
     run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, seed=SEED)
     busiest_rank = counts(run.result.recording, run.levels)["busiest_messages"]
@@ -886,7 +924,8 @@ for name in ("pipeline", "binomial", "circulant"):
 # Your prediction beside what happens
 three_rounds.answer(
     "22 with the chain, P - 2 + S; 18 with the circulant graph, S - 1 + 3; and 18 with the binomial "
-    "tree, whose root, however, sends three times as many messages."
+    "tree, whose root, however, sends three times as many messages.",
+    right="22, 18, 18",
 )
 
 # %% [markdown]
@@ -910,7 +949,15 @@ three_rounds.answer(
 # between nodes?
 
 # %%
-exchanged = mpilab.predict("")
+exchanged = mpilab.predict(
+    "",
+    choices=[
+        "48 and 12; as many bytes",
+        "48 and 12; fewer bytes",
+        "56 and 8; as many bytes",
+        "56 and 8; fewer bytes",
+    ],
+)
 linear, leaders = (
     mpilab.run(f"alltoallv_{name}", places="two-groups rr", count=4, seed=SEED)
     for name in ("linear", "leaders")
@@ -925,7 +972,8 @@ Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoal
 sent = [counts(run.result.recording, run.levels) for run in (linear, leaders)]
 exchanged.answer(
     f"{sent[0]['node_messages']} and {sent[1]['node_messages']}. The bytes are the same: "
-    f"{sent[0]['node_bytes']} and {sent[1]['node_bytes']}."
+    f"{sent[0]['node_bytes']} and {sent[1]['node_bytes']}.",
+    right="48 and 12; as many bytes",
 )
 
 # %% [markdown]
@@ -1252,7 +1300,7 @@ lab.check("hosts", hosts)
 # **Predict:** how many times longer does the busiest link need in the worst order?
 
 # %%
-worst_order = mpilab.predict("")
+worst_order = mpilab.predict("", between=(1, 8), unit="times as long")
 if lab.check("hosts", hosts).passed:
     yours = {"best": hosts(0, "best"), "worst": hosts(0, "worst")}
 else:
@@ -1275,7 +1323,8 @@ show(
 # Your prediction beside what happens
 first, last = (bound(run)[1] for run in ran.values())
 worst_order.answer(
-    f"{last / first:g} times as long in the second of the two orders as in the first."
+    f"{last / first:g} times as long in the second of the two orders as in the first.",
+    right=last / first,
 )
 
 # %% [markdown]

@@ -115,7 +115,15 @@ cluster
 # on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By what factor?
 
 # %%
-slower_way = mpilab.predict("")
+slower_way = mpilab.predict(
+    "",
+    choices=[
+        "one request, by about 4",
+        "2048 requests, by about 7",
+        "2048 requests, by about 70",
+        "2048 requests, by about 2000",
+    ],
+)
 alpha, beta = 8e-3, 1 / 150e6
 many, one = 2048 * (alpha + 4096 * beta), alpha + (32 << 20) * beta
 print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {many / one:.0f}")
@@ -124,7 +132,8 @@ print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {m
 # Your prediction beside what happens
 slower_way.answer(
     f"2048 requests take {duration(many)}, one request {duration(one)}: {many / one:.0f} times as long, "
-    "nearly all of it for moving the head."
+    "nearly all of it for moving the head.",
+    right="2048 requests, by about 70",
 )
 
 # %% [markdown]
@@ -140,7 +149,15 @@ slower_way.answer(
 # in row 2, column 1 begin (both counted from 0)?
 
 # %%
-begins = mpilab.predict("")
+begins = mpilab.predict(
+    "",
+    choices=[
+        "96 bytes, at byte 72",
+        "104 bytes, at byte 72",
+        "104 bytes, at byte 80",
+        "104 bytes, at byte 64",
+    ],
+)
 small = Path(folder.name) / "small.matrix"
 files.make(small, 3, 4, seed=SEED, integers=True)
 print(files.table(small))
@@ -155,7 +172,8 @@ print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 # Your prediction beside what happens
 begins.answer(
     f"{len(content)} bytes: 8 of the header, and 8 for each of 12 elements. Row 2, column 1 is element 9, "
-    "counted from 0, so it begins at byte 8 + 9 · 8 = 80."
+    "counted from 0, so it begins at byte 8 + 9 · 8 = 80.",
+    right="104 bytes, at byte 80",
 )
 
 # %% [markdown]
@@ -194,14 +212,17 @@ begins.answer(
 # figure do the colors of the left and the right picture agree, and why must they?
 
 # %%
-aligned = mpilab.predict("")
+aligned = mpilab.predict(
+    "", choices=["A(1, 0) and B(0, 2)", "A(1, 2) and B(1, 2)", "A(1, 1) and B(2, 2)"]
+)
 show(cannon_steps(3))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 aligned.answer(
     "A(1, 0) and B(0, 2): row 1 of A has moved one place to the left, column 2 of B two places up. The "
-    "colors agree in all figures but the first. They must, because a rank multiplies A(i, k) by B(k, j)."
+    "colors agree in all figures but the first. They must, because a rank multiplies A(i, k) by B(k, j).",
+    right="A(1, 0) and B(0, 2)",
 )
 
 # %% [markdown]
@@ -241,7 +262,9 @@ aligned.answer(
 # results?
 
 # %%
-most_reading = mpilab.predict("")
+most_reading = mpilab.predict(
+    "", choices=["stage 1, text", "stage 1, binary", "stage 2, binary", "stage 3, binary"]
+)
 operands = {}
 for kind in ("text", "binary"):
     operands[kind] = [Path(folder.name) / f"{name}.{kind}" for name in "ab"]
@@ -261,7 +284,8 @@ longest = max(reading, key=reading.get)
 most_reading.answer(
     f"{longest}: {duration(reading[longest])}; the others, "
     + ", ".join(f"{name}: {duration(s)}" for name, s in reading.items() if name != longest)
-    + ". None differs in its result."
+    + ". None differs in its result.",
+    right=longest,
 )
 
 # %% [markdown]
@@ -379,7 +403,15 @@ shares_of.answer(
 # rank make with each reader, and of how many bytes?
 
 # %%
-both_readers = mpilab.predict("")
+both_readers = mpilab.predict(
+    "",
+    choices=[
+        "1 on rank 0; 3 on each",
+        "3 on rank 0; 6 on each",
+        "3 on each; 6 on each",
+        "3 on rank 0; 1 on each",
+    ],
+)
 scattered = mpilab.run("read_scatter", ranks=4, matrix="12x12", buffer=384, seed=SEED)
 scattered
 
@@ -391,7 +423,8 @@ strided
 # Your prediction beside what happens
 both_readers.answer(
     "read_scatter: rank 0 makes three, of 384 bytes each, for 12 · 12 · 8 bytes; the others none. "
-    "read_strided: each rank makes six, one for each row of its part, of 48 bytes each."
+    "read_strided: each rank makes six, one for each row of its part, of 48 bytes each.",
+    right="3 on rank 0; 6 on each",
 )
 
 # %% [markdown]
@@ -402,7 +435,7 @@ both_readers.answer(
 # of the file do ranks 0 and 1 share?
 
 # %%
-one_color = mpilab.predict("")
+one_color = mpilab.predict("", choices=["that of read_scatter", "that of read_strided", "both"])
 for run in (scattered, strided):
     show(file_access.of_result(run.result))
 
@@ -411,7 +444,8 @@ for run in (scattered, strided):
 one_color.answer(
     "That of read_scatter: only rank 0 reads. That of read_strided has four colors, with six short ranges "
     "each. Ranks 0 and 1 share rows 0 to 5, the upper half of the file: one has the left half of each, the "
-    "other the right half."
+    "other the right half.",
+    right="that of read_scatter",
 )
 
 # %% [markdown]
@@ -667,14 +701,15 @@ lab.check("sieving")
 # aggregators, a buffer of $F$ bytes and $N \times N$ doubles: how many requests are there altogether?
 
 # %%
-round_2 = mpilab.predict("")
+round_2 = mpilab.predict("", choices=["8N²/F requests", "8N²/(AF) requests", "8AN²/F requests"])
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 round_2.answer(
     "Rank 1 receives 1 1 1 from rank 0, and ranks 2 and 3 receive from rank 1: the second half of the part "
     "of each. N × N doubles are 8N² bytes, so A domains of 8N²/A bytes: about 8N²/F requests, if each "
-    "domain is a multiple of the buffer, whatever A is."
+    "domain is a multiple of the buffer, whatever A is.",
+    right="8N²/F requests",
 )
 
 # %% [markdown]
@@ -858,7 +893,9 @@ lab.check("two_phase")
 # the fewest requests?
 
 # %%
-three_maps = mpilab.predict("")
+three_maps = mpilab.predict(
+    "", choices=["sieving; two-phase", "two-phase; sieving", "view; two-phase", "sieving; view"]
+)
 passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).passed]
 maps = {}
 for name in passed:
@@ -876,7 +913,8 @@ three_maps.answer(
     "In that of sieving, ranks 0 and 1 overlap, and 2 and 3. In that of the two-phase read, each row is read "
     "once, whole. Requests: "
     + (", ".join(f"{name} {number}" for name, number in found.items()) or "not yet")
-    + "."
+    + ".",
+    right="sieving; two-phase",
 )
 
 # %% [markdown]
@@ -974,7 +1012,9 @@ for method, kernel in BY_METHOD.items():
 # **Predict:** which of the four methods get worse with more ranks, in requests or in bytes?
 
 # %%
-worse = mpilab.predict("")
+worse = mpilab.predict(
+    "", choices=["only strided", "strided and sieving", "sieving and two-phase", "all four"]
+)
 lines = [
     "| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
     "|---|" + 4 * "--:|",
@@ -1002,7 +1042,8 @@ worse.answer(
     )
     + "Sieving in bytes: more ranks read the same rows, from {} to {}.".format(
         *(byte_size(bytes_) for _, bytes_ in ends["sieving"])
-    )
+    ),
+    right="strided and sieving",
 )
 
 # %% [markdown]
@@ -1018,7 +1059,7 @@ worse.answer(
 # the parallel file system the same?
 
 # %%
-sorted_by_time = mpilab.predict("")
+sorted_by_time = mpilab.predict("", choices=["the same order", "another order"])
 lines = ["| 16 ranks | " + " | ".join(STORAGE) + " |", "|---|" + len(STORAGE) * "--:|"]
 for method in METHODS:
     times = (duration(modeled(patterns[method, 4], storage)) for storage in STORAGE)
@@ -1033,7 +1074,8 @@ orders = {
 }
 sorted_by_time.answer(
     "; ".join(f"{storage}: {order}" for storage, order in orders.items())
-    + ". The fastest comes first."
+    + ". The fastest comes first.",
+    right="the same order" if len(set(orders.values())) == 1 else "another order",
 )
 
 # %% [markdown]
@@ -1161,7 +1203,9 @@ Markdown("\n".join(lines))
 # many requests each? Look at the maps: which library followed which hint?
 
 # %%
-hinted = mpilab.predict("")
+hinted = mpilab.predict(
+    "", choices=["2 ranks, 4 each", "2 ranks, 8 each", "4 ranks, 2 each", "4 ranks, 4 each"]
+)
 case = mpilab.Case(
     "read",
     4,
@@ -1186,7 +1230,8 @@ for name, settings in {
 # Your prediction beside what happens
 hinted.answer(
     "Two ranks, in four requests of 64 KiB each: the matrix has 512 KiB. OMPIO followed both hints, ROMIO "
-    "only the size of the buffer, and both with the file of hints."
+    "only the size of the buffer, and both with the file of hints.",
+    right="2 ranks, 4 each",
 )
 
 # %% [markdown]
@@ -1252,7 +1297,9 @@ grows.answer(
 # reading comes from binary files alone?
 
 # %%
-reading_scales = mpilab.predict("")
+reading_scales = mpilab.predict(
+    "", choices=["yes; all of it", "yes; about half", "no; all of it", "no; none"]
+)
 show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
 
 # %% jupyter={"source_hidden": true}
@@ -1265,7 +1312,8 @@ gained = {
 reading_scales.answer(
     f"On {last} ranks, stage 3 reads {gained['read', 3]:.1f} times as fast as the base case and writes "
     f"{gained['write', 3]:.1f} times as fast: reading gains more, as theirs did. But binary files alone, "
-    f"in stage 1, read {gained['read', 1]:.1f} times as fast: all of the gain comes from them."
+    f"in stage 1, read {gained['read', 1]:.1f} times as fast: all of the gain comes from them.",
+    right="yes; all of it",
 )
 
 # %% [markdown]

@@ -204,7 +204,7 @@ favors.answer(
 # measurements that the model was fitted to?
 
 # %%
-smaller_regret = mpilab.predict("")
+smaller_regret = mpilab.predict("", choices=["yes", "no"])
 fitted = models.fit_per_algorithm(measured)
 fitted_lost = models.regret(measured, fitted)
 show(regret.heat_map(fitted_lost, title="Choice by an α and β for each algorithm"))
@@ -216,7 +216,8 @@ at_64 = [
 ]
 smaller_regret.answer(
     f"At {byte_size(SIZES[0])}, the median goes from {at_64[0]:.0%} to {at_64[1]:.0%}. It is not fair: a "
-    "model looks better on the measurements that it was fitted to than on others."
+    "model looks better on the measurements that it was fitted to than on others.",
+    right="yes" if at_64[1] < at_64[0] else "no",
 )
 
 # %%
@@ -257,7 +258,7 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # **Predict:** how many rules will there be for your measurements?
 
 # %%
-rules_found = mpilab.predict("")
+rules_found = mpilab.predict("", between=(1, 40), unit="rules")
 found = choosing.from_table(measured, "bcast")
 rules_path = Path(folder.name) / "my.rules"
 rules_path.write_text(as_text(choosing.choose(found), "lab 06: the fastest that was measured"))
@@ -306,7 +307,7 @@ proved.answer(
 # And one that looks right but isn't. **Predict:** how does Open MPI read it?
 
 # %%
-misread_as = mpilab.predict("")
+misread_as = mpilab.predict("", choices=["as 65536", "as 64", "as 0", "not at all: an error"])
 broken = Path(folder.name) / "broken.rules"
 broken.write_text("1\n7\n1\n8 2\n0 6 0 0\n64K 3 0 8192\n")
 try:
@@ -318,7 +319,8 @@ except MpilabError as error:
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 misread_as.answer(
-    "64K as 64: it stops at the letter. So from 64 bytes on, instead of 64 KiB, there is a pipeline."
+    "64K as 64: it stops at the letter. So from 64 bytes on, instead of 64 KiB, there is a pipeline.",
+    right="as 64",
 )
 
 # %% [markdown]
@@ -439,7 +441,15 @@ lab.check("rules_file", rules_file)
 # **Predict:** where will the two differ? What does the sum ignore?
 
 # %%
-differ = mpilab.predict("")
+differ = mpilab.predict(
+    "",
+    choices=[
+        "for the tree and long messages",
+        "for the tree and short messages",
+        "for the pipeline and long messages",
+        "nowhere",
+    ],
+)
 WANTED = "bcast 16 1024, bcast 16 262144, bcast 64 1024, bcast 64 65536"
 written = call(rules_file, (WANTED, 20e-6, 1e-9, 1.1)).get("value", "1\n7\n1\n2 1\n0 6 0 0\n")
 costs = {"by the model": predicted(parse(written), WANTED, 20e-6, 1e-9)}
@@ -467,7 +477,8 @@ lines = [
 differ.answer(
     "Most for the tree and long messages: the sum ignores that messages which start together share a link. "
     + "; ".join(lines)
-    + "."
+    + ".",
+    right="for the tree and long messages",
 )
 
 # %% [markdown]
@@ -489,7 +500,7 @@ differ.answer(
 # m\beta)$ with $\alpha$ = 1.4 µs and $\beta$ = 0.08 ns?
 
 # %% tags=["illustration"]
-rounds_64 = mpilab.predict("")
+rounds_64 = mpilab.predict("", between=(1, 63), unit="rounds")
 cost = models.cost("bcast", "binomial", 64, 1024, measured_crossover.LINK)
 print(f"by the model {duration(cost)}")
 try:
@@ -502,7 +513,8 @@ except (MpilabError, OSError) as error:
 # Your prediction beside what happens
 rounds_64.answer(
     f"6 rounds, and {duration(cost)} by the formula. The simulation agrees: in a message as short as "
-    "this, the bytes that share a link hardly count."
+    "this, the bytes that share a link hardly count.",
+    right=6,
 )
 
 # %% [markdown]
@@ -531,7 +543,7 @@ print(f"{len(live)} broadcasts, {told}")
 # model, in which a rank sends one message after the other. Where is it too optimistic?
 
 # %%
-fastest_of_three = mpilab.predict("")
+fastest_of_three = mpilab.predict("", choices=["at fewer bytes", "at more bytes"])
 shown = live[np.isin(live["ranks"], [SIMULATED[0], SIMULATED[-1]])]
 show(
     sweep_plots.time_against_size(
@@ -551,7 +563,8 @@ for P in (SIMULATED[0], SIMULATED[-1]):
 fastest_of_three.answer(
     "; ".join(lines)
     + ". The crossover with the tree is at fewer bytes on more ranks. The model is too optimistic for the "
-    "tree and long messages, whose sends share a link."
+    "tree and long messages, whose sends share a link.",
+    right="at fewer bytes",
 )
 
 # %% [markdown]
@@ -561,7 +574,9 @@ fastest_of_three.answer(
 # doubles, and from how many ranks on?
 
 # %%
-rise = mpilab.predict("")
+rise = mpilab.predict(
+    "", choices=["tree and scatter; pipeline", "tree only; scatter", "pipeline; tree and scatter"]
+)
 ends = live[np.isin(live["bytes"], [MESSAGES[0], MESSAGES[-1]])]
 show(
     sweep_plots.time_against_ranks(
@@ -578,7 +593,8 @@ rise.answer(
     "Those of the tree, and of the scatter and allgather, at the shortest message: each doubling adds one "
     "or two rounds. The pipeline doubles, as P - 2 hops cost more than the rest, for the shortest message "
     f"from the beginning: from {before} to {last} ranks, {last // before} times as many, it takes "
-    f"{steps[last] / steps[before]:.1f} times as long."
+    f"{steps[last] / steps[before]:.1f} times as long.",
+    right="tree and scatter; pipeline",
 )
 
 # %% [markdown]
@@ -963,7 +979,7 @@ change_places.answer(
 # **Predict:** four nodes of two tasks. On which node will rank 1 be?
 
 # %%
-rank_1 = mpilab.predict("")
+rank_1 = mpilab.predict("", choices=["on the first", "on the second", "on any"])
 kernel = ["bcast_own", "--source", "labs/bcast_own.c"] if is_right else ["bcast_pipelined"]
 command = ["sbatch", "--nodes=4", "--ntasks-per-node=2", "slurm/kernel.sbatch", *kernel]
 command += ["--count", "64K"]
@@ -989,7 +1005,8 @@ else:
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 rank_1.answer(
-    "On the first, with rank 0: Slurm fills a node before the next one, if not told otherwise."
+    "On the first, with rank 0: Slurm fills a node before the next one, if not told otherwise.",
+    right="on the first",
 )
 
 # %% [markdown]

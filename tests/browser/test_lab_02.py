@@ -13,7 +13,7 @@ def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page,
     folder = tmp_path / "labs"
     folder.mkdir()
     notebook_file = folder / LAB.name
-    blank, predicted = 'arrows = mpilab.predict(\\"\\")', 'arrows = mpilab.predict(\\"30\\")'
+    blank, predicted = 'arrows = mpilab.predict(\\"\\"', 'arrows = mpilab.predict(\\"30\\"'
     notebook_file.write_text(LAB.read_text().replace(blank, predicted))
     sources = [
         "".join(cell["source"])
@@ -40,7 +40,7 @@ def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page,
         # A student predicted one of the numbers; the cells with the answers are folded.
         answers = notebook.get_by_role("table").filter(has_text="You predicted")
         assert answers.count() == sum(".answer(" in source for source in sources) > 10
-        predicted = notebook.get_by_role("row", name="You predicted ✓ 30")
+        predicted = notebook.get_by_role("row", name="You predicted ✓ 30 arrows")
         assert predicted.count() == 1
         assert "Your prediction beside what happens" in notebook.inner_text()
         assert "arrows.answer(" not in notebook.inner_text()

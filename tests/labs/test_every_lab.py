@@ -1,7 +1,9 @@
 """What holds for every lab: the student notebook is made from its source, hides the solutions, asks
 before it shows, runs blank as handed out, and its solutions pass every public check."""
 
+import ast
 import re
+from math import inf
 
 import pytest
 from lab_notebook import REDUCED, ROOT, LabNotebook, checks, execute_handed_out, on_stderr
@@ -41,6 +43,7 @@ UNUSUAL = re.compile(
     re.IGNORECASE,
 )
 PREDICT = re.compile(r"\*\*Predict(?:\*\*(?! marks)|:\*\*)", re.IGNORECASE)
+PREDICTED = re.compile(r"\bmpilab\.predict\(|^\w+\.answer\(", re.MULTILINE)
 DRAWS = re.compile(r"\bshow\(")
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -137,7 +140,7 @@ def test_each_prediction_is_asked_for_written_before_the_cell_runs_and_answered_
     for number, cell in enumerate(lab.blank.cells):
         if cell.cell_type == "markdown":
             asked += len(PREDICT.findall(cell.source))
-        for name in re.findall(r'^(\w+) = mpilab\.predict\(""', cell.source, re.MULTILINE):
+        for name in re.findall(r'^(\w+) = mpilab\.predict\(\s*""', cell.source, re.MULTILINE):
             assert name not in predicted
             assert asked == len(predicted) + 1, f"{name}: there is no 'Predict' above it"
             predicted[name] = number
@@ -150,6 +153,45 @@ def test_each_prediction_is_asked_for_written_before_the_cell_runs_and_answered_
     assert predicted.keys() == answered.keys()
     assert all(predicted[name] < number for name, number in answered.items())
     assert len(predicted) == asked
+
+
+def predictions(lab):
+    """{name: (the arguments of its predict, those of its answer)}, each {name: node of the ast}."""
+    asked, answered = {}, {}
+    for cell in lab.code_cells():
+        nodes = list(ast.walk(ast.parse(cell.source))) if PREDICTED.search(cell.source) else []
+        for node in nodes:
+            if isinstance(node, ast.Assign) and "mpilab.predict(" in ast.unparse(node.value):
+                asked[ast.unparse(node.targets[0])] = node.value
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".answer"):
+                answered[ast.unparse(node.func).removesuffix(".answer")] = node
+    named = [{one: _named(call) for one, call in calls.items()} for calls in (asked, answered)]
+    return {name: (given, named[1][name]) for name, given in named[0].items()}
+
+
+def _named(call):
+    return {each.arg: each.value for each in call.keywords}
+
+
+def test_most_predictions_are_chosen_or_a_number_and_are_judged():
+    all_of_them = [each for lab in PREDICTING for each in predictions(lab).values()]
+    assert len(all_of_them) > 100
+    formed = [{"choices", "between"} & given.keys() for given, _ in all_of_them]
+    judged = ["right" in answer for _, answer in all_of_them]
+    assert sum(map(bool, formed)) > 0.5 * len(formed) and sum(judged) > 0.5 * len(judged)
+
+
+@pytest.mark.parametrize("lab", PREDICTING, ids=lambda lab: lab.name)
+def test_a_form_offers_what_is_right_beside_what_is_wrong(lab):
+    for name, (given, answer) in predictions(lab).items():
+        # JupyterLab's form reads them in the source, without Python.
+        given = {key: ast.literal_eval(value) for key, value in given.items()}
+        right = answer.get("right")
+        choices, (low, high) = given.get("choices"), given.get("between", (-inf, inf))
+        assert not {"choices", "between"} & given.keys() or right, name
+        assert choices is None or len(choices) == len(set(choices)) > 1, name
+        if isinstance(right, ast.Constant):
+            assert right.value in choices if choices else low <= right.value <= high, name
 
 
 @each_lab
