@@ -470,18 +470,20 @@ lab.check("rr_to_seq", rr_to_seq)
 # %% [markdown]
 # The talk has a slide on these maps. It says that $f_{RR→SEQ}(f_{RR→SEQ}(p)) = p$.
 #
-# **Predict:** can that be? For which $M$ and $Q$? (The cell counts in the two orders; it uses no
-# formula.)
+# **Predict:** can that be? For which $M$ and $Q$? The cell asks your two functions.
 
 # %%
 twice_the_same = mpilab.predict(
     "", choices=["always", "where M or Q is even", "where M = Q, or one of them is 1", "never"]
 )
-for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
-    to_rr = np.array(remapping.by_node(remapping.placement("RR", M, Q)))  # of rank 0, 1, ... in SEQ
-    to_seq = np.argsort(to_rr)  # its inverse
-    twice, back = to_seq[to_seq].tolist(), to_seq[to_rr].tolist()
-    print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
+if lab.check("seq_to_rr", seq_to_rr).passed and lab.check("rr_to_seq", rr_to_seq).passed:
+    for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
+        to_seq = [rr_to_seq(p, M, Q) for p in range(M * Q)]
+        twice = [rr_to_seq(p, M, Q) for p in to_seq]
+        back = [seq_to_rr(p, M, Q) for p in to_seq]
+        print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
+else:
+    print("Not yet: your two maps have to pass their checks first.")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens

@@ -60,14 +60,15 @@ def test_the_slides_identity_is_a_slip():
         assert holds == (nodes == each or 1 in (nodes, each)), (nodes, each)
 
 
-def test_the_formulas_in_c_are_those_in_python():
+def test_the_orders_in_c_are_those_of_the_formulas():
     kernels = ctypes.CDLL(str(KERNELS))
     for nodes, each in SHAPES[::7]:
-        for p in range(nodes * each):
-            assert kernels.mpilab_seq_to_rr(p, nodes, each) == seq_to_rr(p, nodes, each)
-            assert kernels.mpilab_rr_to_seq(p, nodes, each) == rr_to_seq(p, nodes, each)
-    large = 40000, 50000  # p M is more than an int holds
-    assert kernels.mpilab_seq_to_rr(1_999_999_998, *large) == seq_to_rr(1_999_999_998, *large)
+        ranks = nodes * each
+        process = (ctypes.c_int * ranks)()
+        kernels.remap_regular(ranks, each, process)  # of processes in SEQ order
+        assert [seq_to_rr(p, nodes, each) for p in process] == [*range(ranks)]
+        kernels.remap_regular(ranks, nodes, process)  # in RR order
+        assert [rr_to_seq(p, nodes, each) for p in process] == [*range(ranks)]
 
 
 @pytest.mark.parametrize("rank, nodes, each", [(6, 2, 3), (-1, 2, 3), (0, 0, 3), (0, 2, 0)])

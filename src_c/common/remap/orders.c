@@ -1,16 +1,13 @@
-/* Orders of all processes: by formula, or dealt out like cards. */
+/* Orders of all processes, dealt out like cards. */
 #include "remap.h"
 #include <stdlib.h>
 
-int mpilab_seq_to_rr(int rank, int nodes, int each)
+void remap_regular(int size, int length, int *process)
 {
-    const long long size = (long long)nodes * each;
-    return (int)((long long)rank * nodes % size + rank / each);
-}
-
-int mpilab_rr_to_seq(int rank, int nodes, int each)
-{
-    return mpilab_seq_to_rr(rank, each, nodes);
+    int dealt = 0;
+    for (int turn = 0; turn < length; turn++)
+        for (int first = 0; first < size; first += length)
+            process[dealt++] = first + turn;
 }
 
 /* Take one element of each list, then another one of each, until none is left. List i is the

@@ -21,11 +21,6 @@
 
 #include "../topology/topology.h"
 
-/* The rank whose position in RR order is that of `rank` in SEQ order, and the inverse, on `nodes`
- * nodes of `each` processes. */
-int mpilab_seq_to_rr(int rank, int nodes, int each);
-int mpilab_rr_to_seq(int rank, int nodes, int each);
-
 /* How far apart the ranks are that communicate most in a pattern. */
 enum mpilab_pattern {
     MPILAB_NEIGHBORS, /* consecutive ranks, which should share a node */
@@ -51,8 +46,13 @@ int mpilab_roles_of(MPI_Comm comm, enum mpilab_pattern pattern,
  * roles stay valid until this function is called with another root or tuning. */
 int mpilab_roles_from(MPI_Comm comm, int root, const struct mpilab_members **roles);
 
-/* --- orders.c: all processes in dealt order: groups take turns, and so do the nodes within each
- * group */
+/* --- orders.c: processes cut into lists of `length`, which take turns: the first of each list, then
+ * the second of each, and so on. `length` divides `size`.
+ *
+ *   size 8, length 4      0 4 1 5 2 6 3 7 */
+void remap_regular(int size, int length, int *process);
+
+/* All processes in dealt order: groups take turns, and so do the nodes within each group. */
 int remap_dealt(const struct mpilab_topology *topology, int *process);
 
 /* --- doubling.c: bytes of recursive doubling that cross to another node or group if process[v]

@@ -40,15 +40,6 @@ static int cache_of(MPI_Comm comm, struct roles_cache **cache)
     return err;
 }
 
-/* In SEQ order, process p behaves as seq_to_rr(p): so process rr_to_seq(v) behaves as v. */
-static void by_formula(const struct mpilab_topology *topology, enum list list, int *process)
-{
-    const int nodes = topology->nodes, each = topology->size / nodes;
-    for (int v = 0; v < topology->size; v++)
-        process[v] =
-            list == SEQ_TO_RR ? mpilab_rr_to_seq(v, nodes, each) : mpilab_seq_to_rr(v, nodes, each);
-}
-
 /* The best of three orders for recursive doubling; on entry, `process` is the order of ranks. */
 static int choose(const struct mpilab_topology *topology, int *process)
 {
@@ -76,8 +67,10 @@ static int fill(const struct mpilab_topology *topology, enum list list, int *pro
         process[v] = list == NEIGHBORS ? topology->order[v] : v;
     if (list == DOUBLING)
         return choose(topology, process);
-    if (list == SEQ_TO_RR || list == RR_TO_SEQ)
-        by_formula(topology, list, process);
+    if (list == SEQ_TO_RR) /* the processes of a node are consecutive */
+        remap_regular(topology->size, topology->size / topology->nodes, process);
+    if (list == RR_TO_SEQ) /* as many consecutive processes as nodes are on one node each */
+        remap_regular(topology->size, topology->nodes, process);
     return MPI_SUCCESS;
 }
 
