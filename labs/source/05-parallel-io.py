@@ -476,13 +476,13 @@ one_color.answer(
 #   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
 # - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
 #   `MPI_BYTE`.
-# - For two of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
+# - For four of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
 #   `block_columns`, which are distributed round robin. Block $(i, j)$ belongs to the rank in row
 #   $i \bmod R$ and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type
 #   for that, too: `MPI_Type_create_darray`.
 #
-# (Stage 3 of Cannon's algorithm does something similar, for plain blocks only. Try it yourself before you
-# look.)
+# (Stage 3 of Cannon's algorithm has a view of plain blocks, in `src_c/common/matrix/views.c`. Try it yourself
+# before you look.)
 
 # %% [markdown]
 # These help you:

@@ -2,18 +2,23 @@
 return if a file ends too early, a rank has no memory or a part is too large.
 """
 
+import shutil
+
 import pytest
 
 from mpilab.cases.case import MOST_BUFFER, Case
 from mpilab.cases.distribution import distribution
+from mpilab.kernels.build import compile_object, link
 from mpilab.kernels.openmpi import MPI_IO
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 from tests.src_c.counted_memory import build_counted
 from tests.src_c.test_read_kernels import BUFFERED, READERS, check_parts
 
 # What the kernels below return instead of errors of class MPI_ERR_IO, _NO_MEM and _COUNT.
 SHORT, POOR, VAST = 77, 78, 79
+ERR_TYPE = 3  # MPI_ERR_TYPE of Open MPI
 MORE_ROWS = 5
 BUFFERS = {
     "scatter": 2,
@@ -230,3 +235,25 @@ def test_parts_that_one_call_cannot_read_are_refused(watched):
     readers = ("view", "view_all", "two_phase_alltoallv")
     returned = _returned(watched, "read_vast", readers, "12x10 on 4x1")
     assert returned == dict.fromkeys(readers, [VAST] * 4)
+
+
+def test_without_the_type_of_block_cyclic_parts_a_view_refuses_them_on_every_rank(tmp_path):
+    """As in a handout: the ranks that have one block do not wait for those that have several."""
+    for folder in ("common", "read"):
+        shutil.copytree(ROOT / "src_c" / folder, tmp_path / folder)
+    (tmp_path / "common" / "matrix" / "cyclic_view.h").unlink()
+    files = ["read/view_all.c", "common/tree/blocks.c"]
+    files += ["common/matrix/views.c", "common/matrix/stretches.c"]
+    objects = [tmp_path / f"{number}.o" for number in range(len(files))]
+    for file, path in zip(files, objects, strict=True):
+        compile_object(f'#include "{tmp_path / file}"\n', path)
+    link(objects, tmp_path / "kernel.so")
+    plain = ["7x5", "4x2 on 4x1", "4x4 by 2x2 on 2x2"]
+    cyclic = ["9x2 by 2x2 on 4x1", "12x10 by 2x3 on 2x2"]
+    cases = [Case("read", 4, 1, datatype="double", matrix=matrix) for matrix in plain + cyclic]
+    results = run_cases(tmp_path / "kernel.so", "read_view_all", cases)
+    for result in results[: len(plain)]:
+        check_parts(result)
+    for result in results[len(plain) :]:
+        assert result.outcome == DONE
+        assert [output.returned for output in result.outputs] == [ERR_TYPE] * 4

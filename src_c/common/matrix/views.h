@@ -9,7 +9,8 @@
  * through it has failed.
  *
  * Returns MPI_ERR_COUNT on all ranks, before the view is changed, if the largest part has more
- * elements than one call can read. */
+ * elements than one call can read, and MPI_ERR_TYPE if parts have several blocks and cyclic_view.h
+ * is missing, as in a handout. */
 int mpilab_view_part(MPI_File file, const struct mpilab_matrix *matrix, MPI_Comm comm,
                      MPI_Info hints);
 
