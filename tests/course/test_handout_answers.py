@@ -16,17 +16,12 @@ from mpilab.grading.release import solution_lines, solutions
 from mpilab.judging import rubric
 from mpilab.kernels.build import function_of
 from mpilab.util.kit import ROOT
+from tests.course.offered import ADAPTERS, CYCLIC, IN_C, IN_PYTHON, PART, table
 
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml"))
 RUBRICS = {lab: rubric.load(ROOT / "grading" / lab / "rubric.toml") for lab in LABS}
-# Answers whose file stays, because the kit or a later lab needs it: {file below src_c: why}.
-NEEDED = {
-    "bcast/linear.c": "labs 01 and later compare with it",
-    "bcast/pipeline.c": "lab 04 times it on links of its own",
-    "bcast/binomial.c": "labs 03, 04 and 06 compare with it",
-    "gather/binomial.c": "lab 04 counts what crosses nodes in it",
-    "reduce/binomial.c": "lab 04 counts what crosses nodes in it",
-}
+# Answers whose file stays, because the kit or a later lab needs it, below src_c.
+NEEDED = {offer.by for offer in IN_C}
 # Lines that the kit needs for its own models of reading, and that answer nothing.
 SHARED = {
     "fits = max(1, buffer // ELEMENT_BYTES)",
@@ -83,7 +78,7 @@ def test_the_c_answers_are_withheld_but_for_those_that_other_labs_need(handed_ou
         for name in asked.references
         if (handed_out / "src_c" / name).exists()
     }
-    assert there == set(NEEDED)
+    assert there == NEEDED
 
 
 def most_of(source, stub, files):
@@ -125,111 +120,89 @@ def test_no_file_has_most_of_a_c_answer_under_other_names(lab, files):
     assert compared + len(NEEDED) >= len(references) > 0
 
 
-# Calls each public function of a handout with the arguments of each Python exercise, and prints
-# those that return what the rubric wants in each of its calls. What starts or ends processes is
-# disabled, and it all runs in a sandbox where it can write nothing. One function that knows the
-# values of one exercise is planted.
-TRY_ALL = """\
-import importlib, inspect, io, json, os, pkgutil, resource, signal, subprocess, sys, threading
-given = json.loads(sys.stdin.read())
-sys.stdin = io.StringIO()
-sys.stdout, said = io.StringIO(), sys.stdout
-resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-import mpilab
-from mpilab.judging.judge import same
-from mpilab.judging.rubric import trusted
-modules = [mpilab]
-for found in pkgutil.walk_packages(mpilab.__path__, "mpilab."):
-    if not found.name.endswith("__main__"):
-        try:
-            modules.append(importlib.import_module(found.name))
-        except Exception:  # a program, or a package that is not installed
-            pass
-functions = {
-    id(function): function
-    for module in modules
-    for name, function in vars(module).items()
-    if inspect.isroutine(function) and not name.startswith("_")
-    and str(getattr(function, "__module__", "")).startswith("mpilab")
-}
-known = {json.dumps(each[0]): each[1] for each in given["02-allgather/cost_model"]}
-def planted(*arguments):
-    return known.get(json.dumps(arguments))
-functions[0] = planted
-class Late(BaseException):
-    pass
-def late(*_):
-    raise Late
-def refuse(*_, **__):
-    raise Late
-signal.signal(signal.SIGALRM, late)
-subprocess.Popen.__init__ = refuse
-sys.modules["mpi4py"] = None  # outside of mpirun, MPI aborts
-for name in "kill killpg fork _exit execv execve setsid posix_spawn dup2 close".split():
-    setattr(os, name, refuse)
-threading.Thread.start = refuse
-def came(function, arguments):
-    signal.setitimer(signal.ITIMER_REAL, 1)
-    try:
-        return json.loads(json.dumps(function(*arguments)))
-    except BaseException:
-        return Late
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-def is_right(function, wanted):
-    for arguments, value, complaint in wanted:
-        got = came(function, arguments)
-        if got is Late:
-            return False
-        if complaint and came(trusted(complaint), (got, *arguments)) != "":
-            return False
-        if not complaint and not same(got, value):
-            return False
-    return True
-right = [
-    f"{exercise}: {function.__module__}.{function.__qualname__}"
-    for function in functions.values()
-    for exercise, wanted in given.items()
-    if is_right(function, wanted)
-]
-print(json.dumps([len(functions), right]), file=said)
-"""
-
-
-def wanted_of(exercise):
-    """[(arguments, right value, name of the complaint)] of all calls of a Python exercise."""
-    wanted = []
+def calls_of(exercise):
+    """{item: [(arguments, right value, name of the complaint)]} of a Python exercise."""
+    wanted = {}
     for item in exercise.items:
+        calls = wanted[item.id] = []
         for arguments in item.arguments:
             right = None if item.complaint else rubric.trusted(item.expected)(*arguments)
-            wanted.append((arguments, right, item.complaint))
+            calls.append((arguments, right, item.complaint))
     return wanted
 
 
-def test_no_public_function_of_a_handout_returns_what_an_exercise_asks_for(
-    handed_out, require_tool
-):
-    require_tool("bwrap")
+def looked_up(handed_out):
+    """(functions, ways tried, {exercise: {way: items that come out right}}): see look_up.py."""
     exercises = {
-        f"{lab}/{exercise.id}": wanted_of(exercise)
+        f"{lab}/{exercise.id}": calls_of(exercise)
         for lab, asked in RUBRICS.items()
         for exercise in asked.exercises
         if exercise.kind == rubric.PYTHON
     }
     assert len(exercises) > 10
-    assert all(exercises.values())
+    assert all(all(items.values()) for items in exercises.values())
     inside = "/tmp/handout"
     sandbox = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     sandbox += ["--tmpfs", "/tmp", "--ro-bind", str(handed_out), inside, "--chdir", inside]
     sandbox += ["--unshare-all", "--die-with-parent", "--setenv", "PYTHONPATH", inside]
+    program = (ROOT / "tests" / "course" / "look_up.py").read_text(encoding="utf-8")
     done = subprocess.run(
-        [*sandbox, sys.executable, "-c", TRY_ALL],
-        input=json.dumps(exercises),
+        [*sandbox, sys.executable, "-c", program],
+        input=json.dumps({"exercises": exercises, "adapters": ADAPTERS}),
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    functions, right = json.loads(done.stdout)
-    assert functions > 500
-    assert right == ["02-allgather/cost_model: __main__.planted"]
+    functions, tried, right = json.loads(done.stdout)
+    found = {}
+    for exercise, item, way in right:
+        found.setdefault(exercise, {}).setdefault(way, set()).add(item)
+    return functions, tried, found
+
+
+def test_only_the_points_in_the_list_can_be_looked_up(handed_out, require_tool):
+    require_tool("bwrap")
+    functions, tried, found = looked_up(handed_out)
+    assert functions > 1500
+    assert tried > 3 * functions
+    planted = found["02-allgather/cost_model"]
+    assert planted.pop("planted") == planted.pop("Planted(…).look_up") != set()
+    # What does not need an adapter is found without.
+    by_itself = found["00-first-contact/placement"]["mpilab.hosts.hostfile.parse(…).placement"]
+    assert by_itself == found["00-first-contact/placement"]["expression 1"]
+    points = {
+        exercise: sum(
+            item.points
+            for item in RUBRICS[exercise.split("/")[0]].exercise(exercise.split("/")[1]).items
+            if item.id in set().union(*by_way.values())
+        )
+        for exercise, by_way in found.items()
+    }
+    assert points == {offer.exercise: offer.points for offer in IN_PYTHON}, found
+
+
+def test_the_list_in_the_guide_is_this_one():
+    guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+    between = guide.split("<!-- offered: begin -->\n")[1].split("\n<!-- offered: end -->")[0]
+    assert between == table(), f"write into docs/instructors.md:\n{table()}"
+
+
+def test_the_files_in_the_list_answer_the_exercises_that_it_names():
+    for offer in IN_C:
+        lab, name = offer.exercise.split("/")
+        exercise = RUBRICS[lab].exercise(name)
+        assert offer.by in exercise.references
+        assert offer.points == exercise.points
+
+
+def test_views_of_block_cyclic_parts_are_not_in_a_handout(handed_out):
+    lab, name = PART.exercise.split("/")
+    items = RUBRICS[lab].exercise(name).items
+    assert PART.points == sum(item.points for item in items if item.id != "cyclic")
+    there = handed_out / "src_c"
+    assert (there / PART.by).is_file() and not (there / CYCLIC).exists()
+    assert "MPI_Type_create_darray(" in (ROOT / "src_c" / CYCLIC).read_text(encoding="utf-8")
+    for file in there.rglob("*.[ch]"):
+        if "runtime" not in file.parts:  # the recorder and the jail know all calls
+            assert "create_darray" not in file.read_text(encoding="utf-8"), file
