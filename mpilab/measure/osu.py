@@ -26,12 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
-from mpilab.measure.dataset import processor
+from mpilab.measure.origin import here
 from mpilab.measure.sweep import check_cores, cores_of
 from mpilab.measure.sweep_table import OVERSUBSCRIBED, is_oversubscribed
 from mpilab.util.processes import Said, end_family, trouble
 from mpilab.util.text import ranges, suggestion
-from mpilab.util.units import plural
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 _MEBIBYTE = 1 << 20
@@ -613,10 +612,9 @@ def run(
     )
     check_cores([options.rank_count], cores, oversubscribe, "mpilab bench")
     placed = [*mca_arguments(mca), *placement(options.rank_count, cpu_list, map_by)]
-    where = f"{processor()}, {plural(cores, 'core')}, {plural(options.rank_count, 'rank')}"
+    where = here(options.rank_count, cores)
     notes = []
     if is_oversubscribed(options.rank_count, cores):
-        where += f", {OVERSUBSCRIBED}"
         notes.append(f"# {OVERSUBSCRIBED}: {where.removesuffix(f', {OVERSUBSCRIBED}')}")
     table = launch(options, program_of(benchmark, own), placed, on_line, limit, notes)
     return replace(table, where=f"measured on {where}")

@@ -1,7 +1,7 @@
-"""Figures of runs, schedules, sweeps, models, networks and file access.
+"""Figures and tables of runs, schedules, sweeps, models, networks and file access.
 
 In: data of the packages below. Out: a plotly Figure that works offline and carries a text
-alternative (`style`). Nothing here measures or runs anything.
+alternative (`style`), or a Table. Nothing here measures or runs anything.
 
 timeline, matrix, recording
               one run: calls over time, traffic between ranks, rounds with the buffers of all ranks
@@ -11,6 +11,7 @@ sweep, models, distances
               measured times, and what models make of them
 network       hosts, links, and the traffic on them
 file_access   which rank accesses which part of a file
+table         tables of a notebook, which say where their times come from
 cannon        Cannon's algorithm: its stages, and how they scale
 style         the look of all figures, and parts that they share
 """

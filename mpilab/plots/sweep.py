@@ -11,7 +11,8 @@ from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
 from mpilab.cases.case import COLLECTIVES
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError
-from mpilab.measure.sweep_table import OVERSUBSCRIBED, is_oversubscribed
+from mpilab.measure.origin import ranks_label, sentences, shared_ranks, where_of
+from mpilab.measure.sweep_table import OVERSUBSCRIBED
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
 from mpilab.models.point_to_point import Hockney
@@ -188,57 +189,11 @@ def check(table: NDArray[Any], measure: str) -> None:
         raise InputError(f"measure={measure!r}; take 'span_s' or 'mean_s'.")
 
 
-def where_of(table: NDArray[Any]) -> str:
-    """Where the times of a sweep's table come from: 'measured on AMD EPYC, 2 cores, 2 and 4 ranks'.
-
-    "" for a table without machines.
-    """
-    if not {"machine", "cores"} <= set(table.dtype.names or ()):
-        return ""
-    said = []
-    for machine, cores in dict.fromkeys(table[["machine", "cores"]].tolist()):
-        if not machine:
-            continue
-        rows = table[(table["machine"] == machine) & (table["cores"] == cores)]
-        ranks = f"{_and(f'{number:,}' for number in np.unique(rows['ranks']))} ranks"
-        said.append(
-            f"measured on {machine}, {style.plural(cores, 'core')}, {ranks}"
-            if cores
-            else f"simulated on {machine}, {ranks}"
-        )
-    return "; ".join(said)
-
-
-def ranks_label(table: NDArray[Any], ranks: int) -> str:
-    """'4 ranks', or '4 ranks, oversubscribed' if they shared cores when the table was measured."""
-    label = f"{ranks:,} rank{'s' * (ranks != 1)}"
-    return f"{label}, {OVERSUBSCRIBED}" if _shared_cores(table, ranks) else label
-
-
-def _shared_cores(table: NDArray[Any], ranks: int) -> bool:
-    if "cores" not in (table.dtype.names or ()):
-        return False
-    cores = table["cores"][table["ranks"] == ranks]
-    return any(is_oversubscribed(ranks, each) for each in np.unique(cores).tolist())
-
-
 def _titled(figure: Figure, title: str, table: NDArray[Any]) -> None:
     """Set the title, and below it where the times of the table come from."""
     where = where_of(table)
     below = f"<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else ""
     figure.update_layout(title=dict(text=f"{title}{below}"))
-
-
-def _said_where(table: NDArray[Any]) -> list[str]:
-    """The same as lines of a text alternative."""
-    where = where_of(table)
-    shared = [
-        style.plural(int(ranks), "rank")
-        for ranks in np.unique(table["ranks"])
-        if _shared_cores(table, ranks)
-    ]
-    lines = [f"Times {where}."] if where else []
-    return lines + [f"{words}: {OVERSUBSCRIBED}, more ranks than cores." for words in shared]
 
 
 # Measured and published times of allgather.
@@ -291,7 +246,7 @@ def table_against_published(
 
 
 def _p_label(table: NDArray[Any], ranks: int) -> str:
-    shared = _shared_cores(table, ranks)
+    shared = ranks in shared_ranks(table)
     return f"P = {ranks}" + (f" (here {OVERSUBSCRIBED})" if shared else "")
 
 
@@ -345,7 +300,7 @@ def _alt_published(
     lines = [
         "Times measured here and published, against block size, both logarithmic: "
         f"{' and '.join(methods)}.",
-        *_said_where(table),
+        *sentences(table),
     ]
     for row in published_rows:
         measured = table[measure][
@@ -398,7 +353,7 @@ def bcast_against_published(
         chosen = rows[rows[list(LINE)] == np.array(line, rows[list(LINE)].dtype)]
         sizes, low, median, high = _summary(chosen, measure)
         name = _bcast_name(dict(zip(LINE, line, strict=True)))
-        name += f", {OVERSUBSCRIBED}" * _shared_cores(rows, line[LINE.index("ranks")])
+        name += f", {OVERSUBSCRIBED}" * (line[LINE.index("ranks")] in shared_ranks(rows))
         marker = MARKERS[index % len(MARKERS)]
         figure.add_trace(_measured_bcast(name, line[1], marker, sizes, low, median, high))
         lines.append(_in_words(name, sizes, median))
@@ -414,7 +369,7 @@ def bcast_against_published(
         legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
     )
     first = "Broadcast times against message size, both logarithmic; published dotted, ours solid."
-    return style.finish(figure, "\n".join([first, *_said_where(rows), *lines]))
+    return style.finish(figure, "\n".join([first, *sentences(rows), *lines]))
 
 
 def _bcasts(table: NDArray[Any], measure: str) -> NDArray[Any]:
@@ -553,7 +508,7 @@ def time_against_ranks(
         title="ranks",
         tickvals=counts,
         ticktext=[
-            f"{ranks:,}" + (f"<br>{OVERSUBSCRIBED}" if _shared_cores(table, ranks) else "")
+            f"{ranks:,}" + (f"<br>{OVERSUBSCRIBED}" if ranks in shared_ranks(table) else "")
             for ranks in counts
         ],
     )
@@ -699,7 +654,7 @@ def _alt(
     else:
         sizes = f", {_and(map(style.byte_size, panels))}" if any(panels) else ""
         lines = [f"Time against the number of ranks: {counted}, {_and(values)} ranks{sizes}."]
-    lines += _said_where(table)
+    lines += sentences(table)
     for panel in panels:
         for value in values:
             chosen = table[(table[panel_field] == panel) & (table[field] == value)]
