@@ -57,16 +57,17 @@ SEED = 1  # of the data in the buffers
 
 # %%
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab.algorithms.allgather import schedule
 from mpilab.errors import MpilabError
 from mpilab.measure.dataset import implied_bandwidth, missing_factor, published_allgather
 from mpilab.models import fit_hockney
+from mpilab.models.choice import medians
 from mpilab.plots import matrix, sweep
 from mpilab.plots.schedule import rounds
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
@@ -670,28 +671,13 @@ print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 #
 # The medians as a table, bytes × processes.
 
-
 # %%
-def medians(rows, method, processes):
-    """{bytes: median seconds} of one method on so many processes."""
-    chosen = rows[(rows["algorithm"] == method) & (rows["ranks"] == processes)]
-    sizes, _, median, _ = sweep.summary(chosen)
-    return dict(zip(sizes.tolist(), median.tolist(), strict=True))
-
-
-def bytes_by_processes(rows, method):
-    """Markdown table of the medians of one method."""
-    columns = [medians(rows, method, processes) for processes in PROCESSES]
-    lines = [f"| **{method}** |" + "".join(f" P = {p} |" for p in PROCESSES)]
-    lines.append("|--:|" + "--:|" * len(PROCESSES))
-    for size in SIZES:
-        times = [duration(c[size]) if size in c else "–" for c in columns]
-        lines.append(f"| {byte_size(size)} | " + " | ".join(times) + " |")
-    return "\n".join(lines)
-
-
-Markdown(
-    "\n\n".join(bytes_by_processes(table, name.removeprefix("allgather_")) for name in METHODS)
+Table.grid(
+    medians(table, ("algorithm", "bytes", "ranks")),
+    "method; bytes: size",
+    across="P = {:ranks}",
+    cells="time",
+    measured=table,
 )
 
 # %% [markdown]
@@ -927,19 +913,18 @@ sorted_times = mpilab.predict(
     "", choices=["maximum, mean, span", "mean, maximum, span", "mean, span, maximum"]
 )
 largest = max(PROCESSES)
-lines = ["| bytes | method | span | maximum | mean | span / mean |", "|--:|---|--:|--:|--:|--:|"]
-for size in SIZES:
-    for name in dict.fromkeys(table["algorithm"].tolist()):
-        rows = table[
-            (table["algorithm"] == name) & (table["bytes"] == size) & (table["ranks"] == largest)
-        ]
-        if len(rows):
-            span, most, mean = (np.median(rows[what]) for what in ("span_s", "max_s", "mean_s"))
-            lines.append(
-                f"| {byte_size(size)} | {name} | {duration(span)} | {duration(most)} "
-                f"| {duration(mean)} | {span / mean:.1f} |"
-            )
-Markdown("\n".join(lines))
+on_most = table[table["ranks"] == largest]
+span, most, mean = (
+    medians(on_most, ("bytes", "algorithm"), which) for which in ("span_s", "max_s", "mean_s")
+)
+Table(
+    [
+        (*point, span[point], most[point], mean[point], span[point] / mean[point])
+        for point in sorted(span)
+    ],
+    "bytes: size; method; span: time; maximum: time; mean: time; span / mean: .1f",
+    measured=on_most,
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -973,16 +958,13 @@ sorted_times.answer(
 # %%
 copying = mpilab.predict("", choices=["1 µs; 10 ns", "10 to 100 µs; 100 ns", "1 to 10 ms; 10 µs"])
 published = published_allgather()
-counts = np.unique(published["processes"]).tolist()
-lines = []
-for method in ("nonblocking_gather_bcast", "pairwise"):
-    lines += ["", f"| **{method}** |" + "".join(f" P = {p} |" for p in counts)]
-    lines.append("|--:|" + "--:|" * len(counts))
-    for size in SIZES:
-        chosen = published[(published["method"] == method) & (published["bytes"] == size)]
-        times = chosen[np.argsort(chosen["processes"])]["seconds"]
-        lines.append(f"| {byte_size(size)} | " + " | ".join(map(duration, times)) + " |")
-Markdown("\n".join(lines))
+shown = published[np.isin(published["bytes"], SIZES)]
+Table.grid(
+    medians(shown, ("method", "bytes", "processes"), "seconds"),
+    "method; bytes: size",
+    across="P = {}",
+    cells="time",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1003,7 +985,8 @@ show(sweep.table_against_published(published, table))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-most = max(set(counts) & set(PROCESSES))
+most = max(set(published["processes"].tolist()) & set(PROCESSES))
+ours = medians(table, ("algorithm", "ranks", "bytes"))
 said = []
 for size in (min(SIZES), max(SIZES)):
     theirs = published[
@@ -1011,8 +994,8 @@ for size in (min(SIZES), max(SIZES)):
         & (published["processes"] == most)
         & (published["bytes"] == size)
     ]["seconds"]
-    ours = medians(table, "nonblocking_gather_bcast", most)[size]
-    said += [f"{ours / each:.0f} at {byte_size(size)}" for each in theirs]
+    mine = ours["nonblocking_gather_bcast", most, size]
+    said += [f"{mine / each:.0f} at {byte_size(size)}" for each in theirs]
 factors.answer(
     f"Through rank 0, on {most} processes, yours take longer by a factor of {' and '.join(said)}."
 )
@@ -1030,19 +1013,18 @@ factors.answer(
 # %%
 implied = mpilab.predict("", choices=["less", "about as much", "more"])
 megabyte = published[published["bytes"] == 1048576]
-lines = ["| method | processes | published | a rank writes | all write |", "|---|--:|--:|--:|--:|"]
-for row in implied_bandwidth(megabyte):
-    lines.append(
-        f"| {row['method']} | {row['processes']} | {duration(row['seconds'])} "
-        f"| {row['per_rank'] / 1e9:.0f} GB/s | {row['all_ranks'] / 1e9:.0f} GB/s |"
-    )
 impossible = missing_factor(published)
-lines.append("")
-lines.append(
+print(
     f"{(impossible > 1).sum()} of {len(published)} entries are shorter than 100 GB/s a "
     f"core and 100 ns a round allow; the worst by a factor of {impossible.max():.0f}."
 )
-Markdown("\n".join(lines))
+Table(
+    [
+        (method, processes, seconds, a_rank / 1e9, all_ranks / 1e9)
+        for method, _, processes, seconds, a_rank, all_ranks in implied_bandwidth(megabyte).tolist()
+    ],
+    "method; processes; published: time; a rank writes: {:.0f} GB/s; all write: {:.0f} GB/s",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
