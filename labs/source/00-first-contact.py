@@ -57,7 +57,6 @@ SEED = 1  # of the data in the buffers
 
 # %%
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab.errors import InputError, MpilabError
@@ -67,10 +66,12 @@ from mpilab.measure import osu
 from mpilab.measure.dataset import published_latency
 from mpilab.measure.distances import fit_distances, measure, read_machine, where
 from mpilab.models import fit_hockney
+from mpilab.models.choice import medians
 from mpilab.notebook import session
 from mpilab.plots import distances, matrix
 from mpilab.plots.network import placement as draw
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
@@ -682,30 +683,17 @@ for distance, pair in machine.pairs.items():
 shortest = mpilab.predict("", choices=["10 ns", "100 ns", "1 µs", "10 µs"])
 table = measure(sizes=SIZES, repetitions=REPETITIONS)
 one_way = table[table["quantity"] == "one_way"]
-
-
-def median(distance, size):
-    """Median time of one message, as text."""
-    chosen = one_way[(one_way["distance"] == distance) & (one_way["bytes"] == size)]
-    return duration(np.median(chosen["seconds"]))
-
-
-lines = ["| bytes |" + "".join(f" {distance} |" for distance in machine.pairs)]
-lines.append("|--:|" + "--:|" * len(machine.pairs))
-for size in SIZES:
-    row = [median(distance, size) for distance in machine.pairs]
-    lines.append(f"| {byte_size(size)} | " + " | ".join(row) + " |")
-Markdown("\n".join(lines))
+one_message = medians(one_way, ("bytes", "distance"), "seconds")
+Table.grid(one_message, "bytes: size", across="{}", cells="time", note=f"Times {where(machine)}.")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 near = next(iter(machine.pairs))
-seconds = np.median(
-    one_way[(one_way["distance"] == near) & (one_way["bytes"] == SIZES[0])]["seconds"]
-)
+seconds = one_message[SIZES[0], near]
 named = dict(zip(shortest.choices, (1e-8, 1e-7, 1e-6, 1e-5), strict=True))
 shortest.answer(
-    f"{duration(seconds)} for {near}, and {median(near, SIZES[-1])} for {byte_size(SIZES[-1])}.",
+    f"{duration(seconds)} for {near}, and "
+    f"{duration(one_message[SIZES[-1], near])} for {byte_size(SIZES[-1])}.",
     right=min(named, key=lambda name: abs(np.log(seconds / named[name]))),
 )
 
@@ -843,14 +831,12 @@ by_tcp.answer(
 # %%
 flooded = mpilab.predict("")
 flood = osu.run("osu_bw", **few | {"iterations": 5, "warmup": 2})
-lines = ["| bytes | osu_bw | ping-pong |", "|--:|--:|--:|"]
-for row in flood.rows:
-    alone = memory.rows[memory.rows["size"] == row["size"]]["avg_us"]
-    lines.append(
-        f"| {byte_size(row['size'])} | {row['mb_per_s']:.0f} MB/s "
-        f"| {row['size'] / alone[0]:.0f} MB/s |"
-    )
-Markdown("\n".join(lines))
+alone = dict(memory.rows[["size", "avg_us"]].tolist())
+Table(
+    [(row["size"], row["mb_per_s"], row["size"] / alone[row["size"]]) for row in flood.rows],
+    "bytes: size; osu_bw: {:.0f} MB/s; ping-pong: {:.0f} MB/s",
+    measured=flood,
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -920,22 +906,24 @@ except NotImplementedError:
 # %%
 crossing = mpilab.predict("")
 published = published_latency()
-names = {"default": "Epyc, as placed", "0,8": "Epyc, cores 0 and 8"}
-lines = ["| bytes | " + " | ".join(names.values()) + " | here |", "|--:|--:|--:|--:|"]
-for row in memory.rows:
-    printed = published[published["bytes"] == row["size"]]
-    if len(printed):
-        times = {each["cpus"]: duration(each["seconds"]) for each in printed}
-        columns = [times.get(cpus, "–") for cpus in names]
-        lines.append(f"| {row['size']} | {' | '.join(columns)} | {row['avg_us']} µs |")
-Markdown("\n".join(lines))
+theirs = medians(published, ("bytes", "cpus"), "seconds")
+sizes = set(published["bytes"].tolist())
+Table(
+    [
+        (size, theirs.get((size, "default")), theirs.get((size, "0,8")), here_us)
+        for size, here_us in memory.rows[["size", "avg_us"]].tolist()
+        if size in sizes
+    ],
+    "bytes; Epyc, as placed: time; Epyc, cores 0 and 8: time; here: {} µs",
+    note=f"Here: {memory.where}.",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 small = memory.rows[0]
 printed = published[published["bytes"] == small["size"]]
 printed = printed if len(printed) else published[published["bytes"] == published["bytes"].min()]
-default, far = (printed[printed["cpus"] == cpus]["seconds"][0] for cpus in names)
+default, far = (printed[printed["cpus"] == cpus]["seconds"][0] for cpus in ("default", "0,8"))
 crossing.answer(
     f"For {byte_size(printed['bytes'][0])}, {duration(far)} instead of {duration(default)}: "
     f"{far / default:.1f} times as long. Yours: {small['avg_us']} µs for {byte_size(small['size'])}."
@@ -956,8 +944,7 @@ crossing.answer(
 
 # %% tags=["illustration"]
 longer = mpilab.predict("", between=(1, 128), unit="times as long")
-lines = [f"| bytes | kernel | 2 ranks | {SIMULATED} ranks | {SIMULATED - 1} (α + βn) |"]
-lines.append("|--:|---|--:|--:|--:|")
+rows = []
 names = ["bcast_pass_on"]
 try:
     if "bcast_linear" in session.kernels and mpilab.simulated.run("bcast_linear").right:
@@ -971,11 +958,13 @@ try:
         print(f"{name}, 2 ranks: {line}")
         for few, lot in zip(two, many, strict=True):
             model = (SIMULATED - 1) * line.time(few["bytes"])
-            times = " | ".join(map(duration, (few["span_s"], lot["span_s"], model)))
-            lines.append(f"| {byte_size(few['bytes'])} | {name} | {times} |")
+            rows.append((few["bytes"], name, few["span_s"], lot["span_s"], model))
 except MpilabError as error:  # SimGrid is not installed
     print(f"Not simulated: {error}")
-Markdown("\n".join(lines))
+Table(
+    rows,
+    f"bytes: size; kernel; 2 ranks: time; {SIMULATED} ranks: time; {SIMULATED - 1} (α + βn): time",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1002,7 +991,7 @@ longer.answer(
 
 # %% tags=["illustration"]
 mapping = mpilab.predict("", choices=["the linear one", "passing on", "both"])
-lines = ["| bytes | kernel | `--map-by slot` | `--map-by node` | ratio |", "|--:|---|--:|--:|--:|"]
+rows = []
 try:
     for name in names:
         by_slot, by_node = (
@@ -1010,12 +999,14 @@ try:
             for order in ("seq", "rr")
         )
         for slot, node in zip(by_slot, by_node, strict=True):
-            times = f"{duration(slot['span_s'])} | {duration(node['span_s'])}"
-            ratio = f"{node['span_s'] / slot['span_s']:.1f}"
-            lines.append(f"| {byte_size(slot['bytes'])} | {name} | {times} | {ratio} |")
+            ratio = node["span_s"] / slot["span_s"]
+            rows.append((slot["bytes"], name, slot["span_s"], node["span_s"], ratio))
 except MpilabError as error:  # SimGrid is not installed
     print(f"Not simulated: {error}")
-Markdown("\n".join(lines))
+Table(
+    rows,
+    "bytes: size; kernel; `--map-by slot`: time; `--map-by node`: time; ratio: .1f",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
