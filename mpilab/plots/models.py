@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from mpilab.algorithms import BLOCKWISE
 from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.errors import InputError
+from mpilab.measure.origin import below, ranks_label, sentences, shared_ranks
+from mpilab.measure.sweep_table import OVERSUBSCRIBED
 from mpilab.models.choice import (
     FIELDS,
     REGRET_ROW,
@@ -38,10 +40,17 @@ _LIMIT = "#d4553e"
 _ROW = 30  # pixels
 
 
-def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its regret") -> Figure:
+def heat_map(
+    table: NDArray[Any],
+    title: str = "Choice of the model, and its regret",
+    *,
+    measured: NDArray[Any] | None = None,
+) -> Figure:
     """Heat map of a model's choices for one collective: a row for each P, a column for each size.
 
-    table   records of REGRET_ROW.
+    table     records of REGRET_ROW.
+    measured  the sweep that they were computed from; the figure then says where that was, and which
+              ranks were oversubscribed.
 
     A cell names the chosen algorithm. Its color is the regret, the time lost as a fraction of the
     best time; the hover text shows the best algorithm and both times. Points missing from the table
@@ -50,6 +59,7 @@ def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its reg
     _check(table)
     sizes, rank_counts = np.unique(table["bytes"]), np.unique(table["ranks"])
     shape = len(rank_counts), len(sizes)
+    shared = [] if measured is None else shared_ranks(measured)
     lost = np.full(shape, np.nan)
     names, told = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     for row in table:
@@ -63,7 +73,10 @@ def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its reg
             zmin=0,
             zmax=MOST,
             x=[style.byte_size(size) for size in sizes],
-            y=[str(ranks) for ranks in rank_counts],
+            y=[
+                f"{ranks}<br>{OVERSUBSCRIBED}" * (ranks in shared) or str(ranks)
+                for ranks in rank_counts
+            ],
             colorscale=SCALE,
             xgap=1,
             ygap=1,
@@ -85,9 +98,11 @@ def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its reg
     figure.update_xaxes(type="category", title=f"bytes of {what}", showgrid=False)
     figure.update_yaxes(type="category", title="ranks", showgrid=False)
     figure.update_layout(
-        title=dict(text=f"{title}: {collective}"), height=max(320, 70 * len(rank_counts) + 170)
+        title=dict(text=below(f"{title}: {collective}", measured)),
+        height=max(320, 70 * len(rank_counts) + 170),
     )
-    return style.finish(figure, _regret_alt(table, f"{title}: {collective}"))
+    said = [] if measured is None else sentences(measured)
+    return style.finish(figure, _regret_alt(table, f"{title}: {collective}", said))
 
 
 def _check(table: NDArray[Any]) -> None:
@@ -124,14 +139,14 @@ def _percent(regret: float) -> str:
     return f"{100 * regret:.3g} %"
 
 
-def _regret_alt(table: NDArray[Any], title: str) -> str:
+def _regret_alt(table: NDArray[Any], title: str, said: Sequence[str]) -> str:
     lost = table["regret"]
     lines = [
         f"{title}: at {len(table)} points the best algorithm is chosen {int((lost == 0).sum())} "
         f"times; median regret {_percent(np.median(lost))}, largest {_percent(lost.max())}."
     ]
     return "\n".join(
-        lines
+        [*lines, *said]
         + [f"{row['ranks']} ranks, {style.byte_size(row['bytes'])}: {_told(row)}." for row in table]
     )
 
@@ -145,12 +160,16 @@ def against_limits(
     title: str,
     *,
     are: str = "measured: median, quartiles",
+    table: NDArray[Any] | None = None,
+    ranks: Sequence[int] = (),
 ) -> Figure:
     """Figure with a bar for each of `measured` (median, quartiles), and a mark for its limit.
 
     measured   {name: seconds of each repetition}, drawn from top to bottom.
     limits     {name: the minimum seconds that the links allow}; names may be missing.
     are        what the legend calls the bars.
+    table      the rows that the times are from; the figure then says where they were measured.
+    ranks      their numbers of ranks, if the table has no column for them.
 
     Raises InputError if there is nothing to draw.
     """
@@ -190,12 +209,13 @@ def against_limits(
     figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
     figure.update_xaxes(title="ms", rangemode="tozero")
     figure.update_layout(
-        title=dict(text=title),
+        title=dict(text=below(title, table, ranks)),
         height=190 + _ROW * len(names),
-        margin=dict(t=90),
+        margin=dict(t=90 if table is None else 110),
         legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
     )
-    return style.finish(figure, "\n".join([f"{title}.", *_lines(names, measured, limits)]))
+    said = [] if table is None else sentences(table, ranks)
+    return style.finish(figure, "\n".join([f"{title}.", *said, *_lines(names, measured, limits)]))
 
 
 def bandwidths(lines: Mapping[str, Mapping[int, float]], title: str) -> Figure:
@@ -279,7 +299,7 @@ def measured_and_fitted(
         cols=len(panels),
         shared_yaxes=True,
         horizontal_spacing=0.03,
-        subplot_titles=[] if panels == [None] else [f"{ranks} ranks" for ranks in panels],
+        subplot_titles=[ranks_label(rows, ranks) for ranks in panels if ranks is not None],
     )
     named = set()
     for column, ranks in enumerate(panels, start=1):
@@ -295,7 +315,7 @@ def measured_and_fitted(
             named.add(variant)
     _axes(figure, rows, collective, measure, len(panels))
     figure.update_layout(
-        title=dict(text=f"Measured, and the fitted model: {collective}"),
+        title=dict(text=below(f"Measured, and the fitted model: {collective}", rows)),
         height=560,
         margin=dict(t=70, b=140),
         legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
@@ -419,7 +439,8 @@ def _models_alt(
     lines = [
         f"Measured times of {collective} and the fitted models: "
         f"{style.plural(len(variants), 'algorithm')}, "
-        f"{', '.join(map(str, np.unique(rows['ranks'])))} ranks."
+        f"{', '.join(map(str, np.unique(rows['ranks'])))} ranks.",
+        *sentences(rows),
     ]
     for variant in variants:
         library, algorithm, *tunables = variant

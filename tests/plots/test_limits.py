@@ -1,5 +1,6 @@
 """Measured bars beside limits: what is drawn, and what the text says."""
 
+import numpy as np
 import pytest
 
 from mpilab.errors import InputError
@@ -53,3 +54,17 @@ def test_bandwidths_are_in_gigabytes_per_second_and_every_other_line_is_dashed()
 def test_bandwidths_of_nothing_are_refused(lines):
     with pytest.raises(InputError, match="no lines, or a line without points"):
         bandwidths(lines, "Allgather")
+
+
+def test_bars_of_measured_times_say_where_and_which_ranks_shared_cores():
+    stamp = "AMD EPYC, 2 cores, 4 GiB, Linux 6.1, Python 3.12.1"
+    rows = np.array([("2026-11-27", stamp)], [("date", "U10"), ("machine", "U80")])
+    figure = against_limits(MEASURED, {}, "Allgather", table=rows, ranks=[8])
+    assert figure.layout.title.text == (
+        "Allgather<br><sub>Measured on AMD EPYC, 2 cores, 8 ranks, 2026-11-27 (8 oversubscribed)"
+        "</sub>"
+    )
+    assert alt(figure).splitlines()[1:3] == [
+        "Times measured on AMD EPYC, 2 cores, 8 ranks, 2026-11-27.",
+        "8 ranks: oversubscribed, more ranks than cores.",
+    ]

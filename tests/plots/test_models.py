@@ -86,3 +86,12 @@ def test_a_table_of_two_collectives_wants_to_know_which():
     with pytest.raises(InputError, match="bcast, reduce"):
         measured_and_fitted(both, TRUTH)
     assert traces(measured_and_fitted(both, TRUTH, collective="bcast"), "linear")
+
+
+def test_the_figure_says_where_it_was_measured_and_which_ranks_shared_cores():
+    rows = sweep("bcast", TRUTH, ranks=(2, 4), sizes=[8, 1024], cores=2, machine="AMD EPYC")
+    figure = measured_and_fitted(rows, TRUTH)
+    assert "Measured on AMD EPYC, 2 cores, 2 and 4 ranks" in figure.layout.title.text
+    notes = [note.text for note in figure.layout.annotations]
+    assert notes == ["2 ranks", "4 ranks, oversubscribed"]
+    assert "4 ranks: oversubscribed, more ranks than cores." in style.alt(figure)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sweeps_made_up import models as models_of
+from sweeps_made_up import sweep
 
 from mpilab.errors import InputError
 from mpilab.models.choice import REGRET_ROW
@@ -66,3 +68,15 @@ def test_one_collective_is_drawn_at_a_time():
         models.heat_map(two)
     with pytest.raises(InputError, match="empty"):
         models.heat_map(TABLE[:0])
+
+
+def test_the_figure_says_where_the_sweep_was_measured_and_which_ranks_shared_cores():
+    truth = models_of("bcast", ["linear"])
+    rows = sweep("bcast", truth, ranks=(2, 4), sizes=[32], cores=2, machine="AMD EPYC")
+    regrets = TABLE.copy()
+    regrets["ranks"] = [2, 2, 4]
+    figure = models.heat_map(regrets, measured=rows)
+    assert "Measured on AMD EPYC, 2 cores, 2 and 4 ranks" in figure.layout.title.text
+    assert "4<br>oversubscribed" in figure.data[0].y and "2" in figure.data[0].y
+    assert "4 ranks: oversubscribed, more ranks than cores." in style.alt(figure)
+    assert "oversubscribed" not in style.alt(models.heat_map(TABLE))
