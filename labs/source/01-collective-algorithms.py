@@ -60,7 +60,6 @@ SEED = 1  # of the data in the buffers
 
 # %%
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab import algorithms, models
@@ -70,6 +69,7 @@ from mpilab.errors import MpilabError
 from mpilab.kernels import openmpi
 from mpilab.measure import osu, sweep
 from mpilab.measure.dataset import published_bcast
+from mpilab.models.choice import medians
 from mpilab.models.declared import kernels_of
 from mpilab.notebook import explore, session
 from mpilab.plots import models as model_plots
@@ -77,6 +77,7 @@ from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.schedule import pipeline, tree
 from mpilab.plots.style import show
 from mpilab.plots.sweep import bcast_against_published
+from mpilab.plots.table import Table
 from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
@@ -320,20 +321,17 @@ starts.answer(
 # contain the kernels that you have to write.)
 
 # %%
-lines = [
-    "| algorithm | rounds | messages | bytes | rounds | messages | bytes |",
-    "|---|--:|--:|--:|--:|--:|--:|",
-    "| | *formula* | | | *recording* | | |",
-]
+rows = []
 known = [f"bcast_{name}" for name in algorithms.algorithms("bcast")]
 for kernel in sorted(set(known) & set(kernels_of("bcast"))):
     recorded = mpilab.run(kernel, ranks=4, count=100, segment=64, seed=SEED)
     counted = recorded.rounds, len(recorded.messages), recorded.messages["bytes"].sum()
     formula = cost_of(kernel).at(recorded.result.case)
-    lines.append(
-        f"| {kernel.removeprefix('bcast_')} | " + " | ".join(map(str, (*formula, *counted))) + " |"
-    )
-Markdown("\n".join(lines))
+    rows.append((kernel.removeprefix("bcast_"), *formula, *counted))
+Table(
+    rows,
+    "algorithm; rounds (*formula*); messages; bytes; rounds (*recording*); messages; bytes",
+)
 
 # %% [markdown]
 # All but two move $(P-1)m$ bytes altogether. They differ in *who* moves them, and *when*.
@@ -769,12 +767,11 @@ osu.run("osu_bcast", full=True, **asked)
 # %%
 runs = [osu.run("osu_bcast", **asked) for _ in range(3)]
 averages = np.stack([run.rows["avg_us"] for run in runs])
-lines = ["| bytes | mean of 3 runs | standard deviation |", "|--:|--:|--:|"]
-for size, mean, spread in zip(
-    runs[0].rows["size"], averages.mean(axis=0), averages.std(axis=0, ddof=1), strict=True
-):
-    lines.append(f"| {byte_size(size)} | {mean:.2f} µs | {spread:.2f} µs |")
-Markdown("\n".join(lines))
+Table(
+    zip(runs[0].rows["size"], averages.mean(axis=0), averages.std(axis=0, ddof=1), strict=True),
+    "bytes: size; mean of 3 runs: {:.2f} µs; standard deviation: {:.2f} µs",
+    measured=runs[0],
+)
 
 # %% [markdown]
 # On the command line you make Open MPI use an algorithm with two parameters:
@@ -788,12 +785,15 @@ Markdown("\n".join(lines))
 # lists them, with every other parameter of the component:
 
 # %%
-lines = ["| collective | algorithms |", "|---|---|"]
-for collective, numbered in openmpi.algorithms().items():
-    if collective in ("bcast", "gather", "scatter", "reduce", "barrier"):
-        names = ", ".join(f"{number} {name}" for number, name in sorted(numbered.items()))
-        lines.append(f"| {collective} | {names} |")
-Markdown("\n".join(lines))
+chosen = ("bcast", "gather", "scatter", "reduce", "barrier")
+Table(
+    [
+        (collective, ", ".join(f"{number} {name}" for number, name in sorted(numbered.items())))
+        for collective, numbered in openmpi.algorithms().items()
+        if collective in chosen
+    ],
+    "collective; algorithms",
+)
 
 # %% [markdown]
 # ## What OMB's number means
@@ -813,18 +813,17 @@ told = sweep.Report()
 settings = {"ranks": PROCESSES, "sizes": SIZES, "repetitions": REPETITIONS, "progress": False}
 settings["oversubscribe"] = True
 baseline = sweep.sweep("bcast", algorithms=["openmpi:default"], report=told, **settings)
-lines = [
-    "| ranks | bytes | span | maximum | OMB's mean | span / mean |",
-    "|--:|--:|--:|--:|--:|--:|",
-]
-for ranks, size in sorted(set(baseline[["ranks", "bytes"]].tolist())):
-    rows = baseline[(baseline["ranks"] == ranks) & (baseline["bytes"] == size)]
-    span, most, mean = (np.median(rows[what]) for what in ("span_s", "max_s", "mean_s"))
-    lines.append(
-        f"| {ranks} | {byte_size(size)} | {duration(span)} | {duration(most)} | {duration(mean)} "
-        f"| {span / mean:.1f} |"
-    )
-Markdown("\n".join(lines))
+span, most, mean = (
+    medians(baseline, ("ranks", "bytes"), which) for which in ("span_s", "max_s", "mean_s")
+)
+Table(
+    [
+        (*point, span[point], most[point], mean[point], span[point] / mean[point])
+        for point in sorted(span)
+    ],
+    "ranks: ranks; bytes: size; span: time; maximum: time; OMB's mean: time; span / mean: .1f",
+    measured=baseline,
+)
 
 # %% [markdown]
 # Span and maximum differ because ranks don't enter at the same moment; maximum and mean, because
@@ -964,15 +963,15 @@ if own:
     mine = mpilab.sweep(own, **settings | {"ranks": [RANKS]})
 theirs = np.concatenate([cut, broadcasts[broadcasts["algorithm"] == "binomial"]])
 theirs = theirs[(theirs["library"] == "openmpi") & (theirs["ranks"] == RANKS)]
-lines = ["| bytes | algorithm | yours | Open MPI's |", "|--:|---|--:|--:|"]
-for name, size in dict.fromkeys(mine[["algorithm", "bytes"]].tolist()):
-    times = [
-        table["span_s"][(table["algorithm"] == name) & (table["bytes"] == size)]
-        for table in (mine, theirs)
-    ]
-    medians = [duration(np.median(one)) if len(one) else "–" for one in times]
-    lines.append(f"| {byte_size(size)} | {name} | " + " | ".join(medians) + " |")
-Markdown("\n".join(lines) if len(mine) else "Nothing to compare yet.")
+openmpis = medians(theirs, ("bytes", "algorithm"))
+Table(
+    [
+        (*point, time, openmpis.get(point))
+        for point, time in medians(mine, ("bytes", "algorithm")).items()
+    ],
+    "bytes: size; algorithm; yours: time; Open MPI's: time",
+    measured=np.concatenate([mine, theirs]),
+)
 
 # %% [markdown]
 # ## On 64 and 1,024 ranks
@@ -1180,7 +1179,7 @@ alphas.answer(
 
 # %%
 chosen = mpilab.predict("")
-show(model_plots.heat_map(models.regret(ours, model), title="One α and β for all"))
+show(model_plots.heat_map(models.regret(ours, model), title="One α and β for all", measured=ours))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1200,7 +1199,11 @@ chosen.answer(
 
 # %%
 redder = mpilab.predict("", choices=["more", "less"])
-show(model_plots.heat_map(models.regret(broadcasts, fitted, gamma=gamma), title="Fitted to each"))
+show(
+    model_plots.heat_map(
+        models.regret(broadcasts, fitted, gamma=gamma), title="Fitted to each", measured=broadcasts
+    )
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1223,7 +1226,11 @@ redder.answer(
 # %%
 unseen_sizes = mpilab.predict("", choices=["in the middle", "at the ends"])
 unseen = models.regret_left_out(broadcasts, leave="bytes", gamma=gamma)
-show(model_plots.heat_map(unseen, title="Chosen for sizes that were not measured"))
+show(
+    model_plots.heat_map(
+        unseen, title="Chosen for sizes that were not measured", measured=broadcasts
+    )
+)
 print(f"mean regret: {100 * unseen['regret'].mean():.0f} %")
 
 # %% jupyter={"source_hidden": true}
@@ -1240,22 +1247,17 @@ unseen_sizes.answer(
 # And Open MPI's own choice? Its decision rules were made on other machines than yours.
 
 # %%
-lines = [
-    "| ranks | bytes | default | best | which | default's regret |",
-    "|--:|--:|--:|--:|---|--:|",
-]
-for ranks, size in sorted(set(broadcasts[["ranks", "bytes"]].tolist())):
-    rows = broadcasts[(broadcasts["ranks"] == ranks) & (broadcasts["bytes"] == size)]
-    medians = {
-        key: np.median(rows["span_s"][(rows["library"] == key[0]) & (rows["algorithm"] == key[1])])
-        for key in dict.fromkeys(rows[["library", "algorithm"]].tolist())
-    }
-    best, usual = min(medians, key=medians.get), medians.get(("openmpi", "default"), np.nan)
-    lines.append(
-        f"| {ranks} | {byte_size(size)} | {duration(usual)} | {duration(medians[best])} "
-        f"| {' '.join(best)} | {100 * (usual / medians[best] - 1):.0f} % |"
-    )
-Markdown("\n".join(lines))
+times = medians(broadcasts, ("ranks", "bytes", "library", "algorithm"))
+rows = []
+for point in sorted({key[:2] for key in times}):
+    here = {key[2:]: seconds for key, seconds in times.items() if key[:2] == point}
+    best, usual = min(here, key=here.get), here.get(("openmpi", "default"), np.nan)
+    rows.append((*point, usual, here[best], " ".join(best), 100 * (usual / here[best] - 1)))
+Table(
+    rows,
+    "ranks: ranks; bytes: size; default: time; best: time; which; default's regret: {:.0f} %",
+    measured=broadcasts,
+)
 
 # %% [markdown]
 # ## Question 1: choose and explain a broadcast (12 points)
