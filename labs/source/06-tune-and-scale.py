@@ -67,7 +67,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab import models
@@ -85,6 +84,7 @@ from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.distances import crossover as crossover_plot
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.runners.simgrid import seconds_of
 
 # %%
@@ -185,7 +185,7 @@ print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 favors = mpilab.predict("")
 by_pingpong = {("openmpi", name): model for name in OPENMPI_FORMULAS["bcast"]}
 lost = models.regret(measured, by_pingpong)
-show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong"))
+show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong", measured=measured))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -207,7 +207,9 @@ favors.answer(
 smaller_regret = mpilab.predict("", choices=["yes", "no"])
 fitted = models.fit_per_algorithm(measured)
 fitted_lost = models.regret(measured, fitted)
-show(regret.heat_map(fitted_lost, title="Choice by an α and β for each algorithm"))
+show(
+    regret.heat_map(fitted_lost, title="Choice by an α and β for each algorithm", measured=measured)
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -457,15 +459,11 @@ try:
     costs["simulated"] = judge.costs(parse(written), WANTED, 20e-6, 1e-9)
 except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}\n")
-lines = ["| ranks | bytes | choice | how | takes | best | ratio |", "|--:|--:|---|---|--:|--:|--:|"]
-for how, table in costs.items():
-    for row in table:
-        lines.append(
-            f"| {row['ranks']} | {byte_size(row['bytes'])} | {row['chosen']} | {how} "
-            f"| {duration(row['chosen_s'])} | {duration(row['best_s'])} "
-            f"| {row['ratio']:.2f} |"
-        )
-Markdown("\n".join(lines))
+fields = ["ranks", "bytes", "chosen", "chosen_s", "best_s", "ratio"]
+Table(
+    [(how, *row) for how, table in costs.items() for row in table[fields].tolist()],
+    "how; ranks; bytes: size; choice; takes: time; best: time; ratio: .2f",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens

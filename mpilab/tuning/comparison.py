@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError
+from mpilab.hosts import slurm
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.slurm import Allocation
 from mpilab.kernels import build, openmpi
 from mpilab.measure import openmpi_traffic
+from mpilab.measure.dataset import processor
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, expected
-from mpilab.measure.sweep import times_of
+from mpilab.measure.origin import sentences, shared_ranks
+from mpilab.measure.sweep import cores_of, times_of
+from mpilab.measure.sweep_table import OVERSUBSCRIBED
 from mpilab.measure.timing import spans_s
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
@@ -42,7 +46,8 @@ from mpilab.util.text import aligned
 _DECIDERS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_use_dynamic_rules")
 # In seconds; best is the fastest of all, including the default and the rules. gain = default_s /
 # rules_s, regret = rules_s / best_s - 1; nan if the rules' call did not complete. proved: the calls
-# under the rules completed and sent what the chosen algorithm, if any, must send.
+# under the rules completed and sent what the chosen algorithm, if any, must send. cores, machine:
+# as in a sweep.
 COMPARED = np.dtype(
     [
         ("collective", "U24"),
@@ -56,6 +61,8 @@ COMPARED = np.dtype(
         ("gain", "f8"),
         ("regret", "f8"),
         ("proved", "?"),
+        ("cores", "i4"),
+        ("machine", "U80"),
     ]
 )
 ROUNDS, LIMIT_S = 3, 60.0
@@ -190,7 +197,7 @@ def _measured(
                 spans.setdefault(point, {}).setdefault(name, []).append(spans_s(result.outputs))
             if name == BY_RULES:
                 proved[point] &= done and _is_right(rules, point, kept, place)
-    return [_row(rules, point, spans.get(point, {}), proved[point]) for point in points]
+    return [_row(rules, point, spans.get(point, {}), proved[point], hosts) for point in points]
 
 
 def _candidates(
@@ -223,7 +230,11 @@ def _is_right(rules: Rules, point: Point, kept: str, place: int) -> bool:
 
 
 def _row(
-    rules: Rules, point: Point, spans: dict[str | Rule, list[NDArray[np.float64]]], proved: bool
+    rules: Rules,
+    point: Point,
+    spans: dict[str | Rule, list[NDArray[np.float64]]],
+    proved: bool,
+    hosts: EmulatedHosts | Allocation | None,
 ) -> tuple:
     medians = {name: float(np.median(np.concatenate(each))) for name, each in spans.items()}
     if not medians:
@@ -243,11 +254,15 @@ def _row(
         default / ruled,
         ruled / medians[best] - 1,
         proved,
+        cores_of(hosts or slurm.wished()),
+        processor(),
     )
 
 
 def as_text(table: NDArray[Any]) -> str:
-    """A table of COMPARED as text, in microseconds, with the medians of the ratios below it."""
+    """A table of COMPARED as text, in microseconds, with the medians of the ratios and where it was
+    measured below it."""
+    shared = shared_ranks(table)
     head = [
         "collective",
         "ranks",
@@ -263,7 +278,7 @@ def as_text(table: NDArray[Any]) -> str:
     lines = [head] + [
         [
             row["collective"],
-            str(row["ranks"]),
+            f"{row['ranks']}{f' {OVERSUBSCRIBED}' * (row['ranks'] in shared)}",
             str(row["bytes"]),
             *(_number(row[name] * 1e6, ".2f") for name in ("default_s", "rules_s", "best_s")),
             _number(row["gain"], ".2f"),
@@ -283,9 +298,10 @@ def as_text(table: NDArray[Any]) -> str:
     known = table[np.isfinite(table["gain"])]
     if not len(known):
         return f"{text}\nno call with the rules finished"
+    where = "\n".join(sentences(table))
     return (
         f"{text}\ndefault/rules {np.median(known['gain']):.2f}, rules/best "
-        f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})"
+        f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})\n{where}"
     )
 
 

@@ -7,6 +7,8 @@ from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi
+from mpilab.measure.origin import shared_ranks
+from mpilab.measure.sweep import cores_of
 from mpilab.tuning import comparison, parse, proof, read
 
 TEXT = """\
@@ -157,7 +159,11 @@ def test_the_default_the_rules_and_the_best_are_compared_in_one_run(tmp_path, pa
     assert np.allclose(table["gain"], table["default_s"] / table["rules_s"])
     assert np.allclose(table["regret"], table["rules_s"] / table["best_s"] - 1)
     said = comparison.as_text(table).splitlines()
-    assert len(said) == 1 + 3 + 1 + 1
+    shared = shared_ranks(table)
+    assert len(said) == 1 + 3 + 1 + 1 + 1 + len(shared)
+    assert said[6].startswith("Times measured on ") and "3 ranks" in said[6]
+    assert all(("3 oversubscribed" in line) == bool(shared) for line in said[1:4])
+    assert shared == ([3] if cores_of() < 3 else [])
     assert said[4].startswith("bcast, 3 ranks, 2 bytes: the rules did not take effect as written")
     assert said[5].startswith("default/rules ") and said[5].endswith("(medians of 3)")
 
