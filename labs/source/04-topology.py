@@ -62,7 +62,7 @@ SEED = 1  # of the data in the buffers
 # %%
 from dataclasses import replace
 
-from IPython.display import Markdown
+import numpy as np
 
 import mpilab
 from mpilab.errors import MpilabError
@@ -80,6 +80,7 @@ from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.matrix import traffic_matrix
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.runners.simgrid import seconds_of
 from mpilab.tuning import decisions
 from mpilab.util.units import byte_size, duration
@@ -229,22 +230,19 @@ def bound(run, description=two_groups):
 
 
 def row(kernel, order="rr", **options):
-    """A line of a table: what crosses in a run of a kernel on the cluster two-groups."""
+    """A row of a table: what crosses in a run of a kernel on the cluster two-groups."""
     run = mpilab.run(kernel, places=f"two-groups {order}", seed=SEED, **options)
     found = counts(run.result.recording, run.levels)
     names = ("rounds", "messages", "node_messages", "node_bytes", "group_messages", "group_bytes")
-    cells = [str(found[name]) for name in names]
-    link, seconds = bound(run)
-    return f"| {kernel} | {order} | " + " | ".join(cells) + f" | {link} | {duration(seconds)} |"
+    return kernel, order, *(found[name] for name in names), *bound(run)
 
 
-HEAD = [
-    "| kernel | order | rounds | messages | between nodes | bytes | between groups | bytes "
-    "| busiest link | needs |",
-    "|---|---|--:|--:|--:|--:|--:|--:|---|--:|",
-]
+COLUMNS = (
+    "kernel; order; rounds; messages; between nodes; bytes; between groups; bytes; busiest link; "
+    "needs: time"
+)
 flat = [row("bcast_binomial", order, count=256) for order in ("seq", "rr", "shuffled", "random")]
-Markdown("\n".join(HEAD + flat))
+Table(flat, COLUMNS)
 
 # %% [markdown]
 # *Shuffled* is SEQ with the lines of the hostfile in another order, *random* draws the host of each
@@ -322,12 +320,12 @@ less_traffic.answer(
 # And all four, in two orders. Here the bytes are the least that there can be, whatever the order.
 
 # %%
-lines = [
+by_levels = [
     row(f"bcast_{name}", order, count=256)
     for name in ("node", "group", "node_group", "rank_order")
     for order in ("rr", "random")
 ]
-Markdown("\n".join(HEAD + lines))
+Table(by_levels, COLUMNS)
 
 # %% [markdown]
 # Don't conclude too much: with two nodes a group and two ranks a node, all four come out the same.
@@ -339,14 +337,12 @@ Markdown("\n".join(HEAD + lines))
 still_one = mpilab.predict(
     "", choices=["all four", "only node_group", "node and node_group", "group and node_group"]
 )
-lines = []
+crossings = []
 for name in ("node", "group", "node_group", "rank_order"):
     run = mpilab.run(f"bcast_{name}", places="2x3x1 rr", count=256, seed=SEED)
     found = counts(run.result.recording, run.levels)
-    lines.append(f"| bcast_{name} | {found['node_messages']} | {found['group_messages']} |")
-Markdown(
-    "\n".join(["| two groups of three | between nodes | between groups |", "|---|--:|--:|", *lines])
-)
+    crossings.append((run.result.function, found["node_messages"], found["group_messages"]))
+Table(crossings, "two groups of three; between nodes; between groups")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -706,12 +702,12 @@ for way, (kernel, order) in RUNS.items():
 
 # %%
 composed = mpilab.predict("", choices=["fewer bytes", "as many bytes", "more bytes"])
-lines = [
-    row(kernel, count=256, op=op).replace(kernel, f"{kernel}, {op}")
+reduced = [
+    (f"{kernel}, {op}", *row(kernel, count=256, op=op)[1:])
     for kernel in ("reduce_binomial", "reduce_node_group")
     for op in ("sum", "compose")
 ]
-Markdown("\n".join(HEAD + lines))
+Table(reduced, COLUMNS)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -744,7 +740,7 @@ composed.answer(
 # %%
 gathered = mpilab.predict("", between=(1, 7), unit="messages")
 gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined")
-Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]))
+Table([row(f"gather_{name}", count=256) for name in gathers], COLUMNS)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -965,7 +961,7 @@ linear, leaders = (
 show(traffic_matrix(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
 show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
 alltoallvs = ("linear", "leaders", "gathervs", "multilane")
-Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoallvs]))
+Table([row(f"alltoallv_{name}", count=4) for name in alltoallvs], COLUMNS)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1221,16 +1217,16 @@ lab.check("by_leaders")
 
 # %%
 allgathers = mpilab.predict("")
-lines = [
+all_get = [
     row(f"allgather_{name}", order, count=256)
     for name in ("ring", "hierarchical", "pipelined")
     for order in ("seq", "rr")
 ]
-lines += [
+all_get += [
     row(f"allreduce_{name}", count=256)
     for name in ("recursive_doubling", "ring", "hierarchical", "multilane")
 ]
-Markdown("\n".join(HEAD + lines))
+Table(all_get, COLUMNS)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1346,15 +1342,15 @@ for name in ("two_level", "reordered"):
         mine[f"bcast_{name}"] = session.library_of(f"bcast_{name}")
 ours = by_level.read()
 try:
-    times = by_level.rows_of(
+    measured = by_level.rows_of(
         by_level.measure(["bcast"], {"bcast": SIZES}, repetitions=REPETITIONS, own=mine, limit=30)
     )
     told = "measured here"
 except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
     print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
-    times, told = ours[ours["collective"] == "bcast"], "ours"
-print(told, times["machine"][0], times["date"][0], sep=", ")
-timed = by_level.timed_of(times)
+    measured, told = ours[ours["collective"] == "bcast"], "ours"
+print(told, measured["machine"][0], measured["date"][0], sep=", ")
+timed = by_level.timed_of(measured)
 bounds = by_level.bounds(timed)
 
 
@@ -1385,7 +1381,11 @@ size = max(one.bytes for one in timed)
 
 # %%
 limits_rr = mpilab.predict("")
-show(against_limits(*of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order"))
+show(
+    against_limits(
+        *of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order", table=measured
+    )
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1403,8 +1403,16 @@ limits_rr.answer(
 # don't. Kernels that know the groups send the same between them in any order; which of the others notice?
 
 # %%
-show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order"))
-show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size)}, shuffled"))
+show(
+    against_limits(
+        *of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order", table=measured
+    )
+)
+show(
+    against_limits(
+        *of(timed, "shuffled", size), f"Broadcast of {byte_size(size)}, shuffled", table=measured
+    )
+)
 
 # %% [markdown]
 # Are yours in the figures? They send the same over the links as `node` and `rank_order`, but take
@@ -1421,22 +1429,21 @@ show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size
 # | Open MPI | with or without han, whichever is faster |
 
 # %%
-every = timed + [one for one in by_level.timed_of(ours) if one.collective != "bcast"]
-lines = [
-    "| collective | bytes | order | flat | best of ours | | Open MPI |",
-    "|---|--:|---|--:|--:|---|--:|",
-]
+others = ours[ours["collective"] != "bcast"]
+every = timed + by_level.timed_of(others)
+rows = []
 for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every):
     here = [one for one in every if (one.collective, one.bytes, one.order) == at]
     flat = next(one for one in here if one.kernel.endswith(("_binomial", "v_linear")))
     first = best(here, lambda one: not one.is_openmpis)
     theirs = best(here, lambda one: one.is_openmpis)
-    shown = [duration(one.median) for one in (flat, first, theirs)]
-    lines.append(
-        f"| {at[0]} | {byte_size(at[1])} | {at[2]} | {shown[0]} | {shown[1]} "
-        f"| {first.kernel.partition('_')[2]} | {shown[2]} |"
-    )
-Markdown("\n".join(lines))
+    name = first.kernel.partition("_")[2]
+    rows.append((*at, flat.median, first.median, name, theirs.median))
+Table(
+    rows,
+    "collective; bytes: size; order; flat: time; best of ours: time; which; Open MPI: time",
+    measured=np.concatenate([measured, others]),
+)
 
 # %% [markdown]
 # Long gathers take what the root's uplink needs, whatever you do: levels can't help. The same is true of
@@ -1539,10 +1546,7 @@ print(decisions.as_text(learned))
 # evaluate on the third.
 
 # %%
-lines = [
-    "| order left out | bytes | best | learned | regret | published | regret |",
-    "|---|--:|---|---|--:|---|--:|",
-]
+rows = []
 for order in by_level.ORDERS:
     seen = [one for one in kits if one.order != order]
     unseen = [one for one in kits if one.order == order]
@@ -1553,11 +1557,12 @@ for order in by_level.ORDERS:
     )
     for new, old in found:
         names = [name.partition("_")[2] for name in (new["best"], new["chosen"], old["chosen"])]
-        lines.append(
-            f"| {order} | {byte_size(new['bytes'])} | {names[0]} | {names[1]} "
-            f"| {new['regret']:.0%} | {names[2]} | {old['regret']:.0%} |"
-        )
-Markdown("\n".join(lines))
+        rows.append((order, new["bytes"], *names[:2], new["regret"], names[2], old["regret"]))
+Table(
+    rows,
+    "order left out; bytes: size; best; learned; regret: .0%; published; regret: .0%",
+    measured=measured,
+)
 
 # %% [markdown]
 # Few points lead to coarse rules, and medians of few repetitions to wrong ones.
