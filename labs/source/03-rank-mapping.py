@@ -59,7 +59,6 @@ SEED = 1  # of the data in the buffers
 from functools import cache
 
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab import remapping
@@ -75,6 +74,7 @@ from mpilab.plots.models import against_limits, bandwidths
 from mpilab.plots.network import placement as draw
 from mpilab.plots.schedule import rounds, tree
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.runners.simgrid import seconds_of
 from mpilab.util.units import byte_size, duration
 
@@ -341,11 +341,13 @@ lab.check("inter_node_bytes", inter_node_bytes)
 # the cost for one process.
 
 # %%
-lines = ["| | within nodes | between nodes |", "|---|---|---|"]
-for name, formulas in remapping.published().items():
-    intra, inter = (formula.replace("*", "·") for formula in formulas)
-    lines.append(f"| {name} | {intra} · G0 | {inter} · G1 |")
-Markdown("\n".join(lines).replace("RDA*", r"RDA\*"))
+Table(
+    [
+        (name, *(formula.replace("*", "·") for formula in formulas))
+        for name, formulas in remapping.published().items()
+    ],
+    "algorithm; within nodes: {} · G0; between nodes: {} · G1",
+)
 
 # %% [markdown]
 # The last line is with remapping, which comes next. Are these formulas right? The next cell runs the
@@ -838,18 +840,15 @@ cases = {
         "a/n1*5 a/n2 a/n3*2",
     )
 } | {"two-hosts rr, without ranks 1, 3 and 5": some}
-lines = [
-    "| blocks between nodes | doubling | remapped | ring | remapped |",
-    "|---|--:|--:|--:|--:|",
-]
+blocks = []
 for words, places in cases.items():
-    levels, cells = Levels(tuple(places)), []
+    levels, counted = Levels(tuple(places)), []
     for name in ("recursive_doubling", "ring"):
         order = remapping.chosen(name, levels)
         for one in (schedule(name, len(places)), remapping.remapped(name, order)):
-            cells.append(str(remapping.crossing(one, levels)[0]))
-    lines.append(f"| `{words}` | " + " | ".join(cells) + " |")
-Markdown("\n".join(lines))
+            counted.append(remapping.crossing(one, levels)[0])
+    blocks.append((words, *counted))
+Table(blocks, "blocks between nodes: `{}`; doubling; remapped; ring; remapped")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1006,8 +1005,13 @@ def of(collective, size):
 
 # %%
 by_bytes = mpilab.predict("")
+here = {"table": times, "ranks": [remapping.RANKS]}  # where the times come from
 sizes = sorted(set(times["bytes"].tolist()))
-show(against_limits(*of("allgather", sizes[-1]), f"Allgather, blocks of {byte_size(sizes[-1])}"))
+show(
+    against_limits(
+        *of("allgather", sizes[-1]), f"Allgather, blocks of {byte_size(sizes[-1])}", **here
+    )
+)
 
 
 # %% jupyter={"source_hidden": true}
@@ -1032,7 +1036,11 @@ by_bytes.answer(
 
 # %%
 short_blocks = mpilab.predict("")
-show(against_limits(*of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}"))
+show(
+    against_limits(
+        *of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}", **here
+    )
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1048,7 +1056,7 @@ short_blocks.answer(
 
 # %%
 slowest_bcast = mpilab.predict("")
-show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}"))
+show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}", **here))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1063,12 +1071,14 @@ slowest_bcast.answer(
 # All sizes, as medians:
 
 # %%
-lines = ["| kernel | order |" + "".join(f" {byte_size(size)} |" for size in sizes)]
-lines.append("|---|---|" + "--:|" * len(sizes))
-for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
-    medians = [np.median(remapping.seconds(times, kernel, order, size)) for size in sizes]
-    lines.append(f"| {kernel} | {order} | " + " | ".join(map(duration, medians)) + " |")
-Markdown("\n".join(lines))
+points = sorted(set(times[["kernel", "order", "bytes"]].tolist()))
+Table.grid(
+    {point: np.median(remapping.seconds(times, *point)) for point in points},
+    "kernel; order",
+    across="size",
+    cells="time",
+    note=remapping.where_of(times),
+)
 
 # %% [markdown]
 # Two hosts on one machine share its processors. Look at the bars before you trust a difference, and
@@ -1179,8 +1189,7 @@ coinciding.answer(
 free_of_charge = mpilab.predict(
     "", choices=["all", "all but the ring", "all but recursive doubling", "none"]
 )
-lines = ["| kernel | bytes | right order | wrong | lost | overhead |", "|---|--:|---|--:|--:|--:|"]
-costs = {}
+rows, costs = [], {}
 for kernel, sizes_of in remapping.SIMULATED_SIZES.items():
     for size in (sizes_of[0], sizes_of[-1]):
         plain = {order: times_of(kernel, order)[size] for order in ("seq", "rr")}
@@ -1188,11 +1197,12 @@ for kernel, sizes_of in remapping.SIMULATED_SIZES.items():
         there = times_of(f"{kernel}_remapped", wrong)[size]
         lost, overhead = plain[wrong] / plain[right], there / plain[right] - 1
         costs[kernel, size] = lost, overhead
-        lines.append(
-            f"| {kernel} | {byte_size(size)} | {right.upper()}, {duration(plain[right])} "
-            f"| {duration(plain[wrong])} | {lost:.2f} times | {overhead:.1%} |"
-        )
-Markdown("\n".join(lines))
+        in_order = (right.upper(), plain[right])
+        rows.append((kernel, size, in_order, plain[wrong], lost, overhead))
+Table(
+    rows,
+    "kernel; bytes: size; right order: {}, {:time}; wrong: time; lost: {:.2f} times; overhead: .1%",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens

@@ -52,6 +52,7 @@ from mpilab.hosts.places import Levels
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import kernels as simulated_kernels
 from mpilab.measure.dataset import Dataset, stamp
+from mpilab.measure.origin import sentences
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
 from mpilab.models import declared
 from mpilab.runners import simgrid
@@ -66,6 +67,7 @@ __all__ = [
     "BCASTS",
     "Line",
     "MEASURED",
+    "RANKS",
     "REMAPPED",
     "RR",
     "Row",
@@ -90,6 +92,7 @@ __all__ = [
     "seconds",
     "simulate",
     "table",
+    "where_of",
     "write",
 ]
 
@@ -98,6 +101,7 @@ __all__ = [
 # Each row is one repetition, from the first rank's entry to the last one's exit.
 
 CLUSTER = "two-hosts"
+RANKS = 8  # as many as CLUSTER has slots
 SIZES = (1024, 32768, 262144)
 MEASURED = Dataset(
     "remapping-two-hosts.csv",
@@ -252,6 +256,11 @@ def simulate(
                 raise MpilabError(f"{kernel} in {order_name} order: {result.outcome}")
             rows.append((cluster, kernel, order_name, size, seconds_of(result)))
     return SIMULATED.array(rows)
+
+
+def where_of(rows: NDArray[Any]) -> str:
+    """Where rows of ROW were measured, and that their ranks shared cores if they did: sentences."""
+    return " ".join(sentences(rows, [RANKS]))
 
 
 def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDArray[np.float64]:
