@@ -539,21 +539,21 @@ def bcast_regret() -> NDArray[np.float64]:
 
 
 @cache
-def _latencies(rounds: int = 7) -> list[tuple[models.Hockney, models.Hockney]]:
+def ping_pong_beside_osu(
+    rounds: int = 7, sizes: tuple[int, ...] = PING_PONG_SIZES, iterations: int = 500
+) -> list[tuple[models.Hockney, models.Hockney]]:
     """(fitted to the kit's ping-pong, fitted to osu_latency) of each round, at the same sizes."""
     distance, pair = next(iter(read_machine().pairs.items()))
     found = []
     for _ in range(rounds):
-        table = measure(sizes=PING_PONG_SIZES, distances=[distance])
+        table = measure(sizes=sizes, distances=[distance])
         one_way = table[table["quantity"] == "one_way"]
-        medians = [
-            np.median(one_way["seconds"][one_way["bytes"] == size]) for size in PING_PONG_SIZES
-        ]
-        ours = models.fit_hockney(PING_PONG_SIZES, medians)
+        medians = [np.median(one_way["seconds"][one_way["bytes"] == size]) for size in sizes]
+        ours = models.fit_hockney(sizes, medians)
         theirs = osu.run(
             "osu_latency",
-            sizes=(PING_PONG_SIZES[0], PING_PONG_SIZES[-1]),
-            iterations=500,
+            sizes=(sizes[0], sizes[-1]),
+            iterations=iterations,
             warmup=50,
             cpu_list=pair,
         ).rows
@@ -565,13 +565,13 @@ def _latencies(rounds: int = 7) -> list[tuple[models.Hockney, models.Hockney]]:
 @figure("", "0.9 to 1.1", "α of `osu_latency` on the same two cores, in turn")
 def pingpong_alpha_vs_osu() -> list[float]:
     """α of the ping-pong of lab 00, divided by that of osu_latency."""
-    return [ours.alpha / theirs.alpha for ours, theirs in _latencies()]
+    return [ours.alpha / theirs.alpha for ours, theirs in ping_pong_beside_osu()]
 
 
 @figure("", "0.9 to 1.1", "β of `osu_latency` on the same two cores, in turn")
 def pingpong_beta_vs_osu() -> list[float]:
     """β of the ping-pong of lab 00, divided by that of osu_latency."""
-    return [ours.beta / theirs.beta for ours, theirs in _latencies()]
+    return [ours.beta / theirs.beta for ours, theirs in ping_pong_beside_osu()]
 
 
 # Running each blank lab from top to bottom, as a student may do first.
