@@ -62,7 +62,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from IPython.display import Markdown
 
 import mpilab
 from mpilab.algorithms.requests import METHODS, requests_of, unnamed_readers
@@ -71,6 +70,7 @@ from mpilab.errors import InputError
 from mpilab.judging.calls import call
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
+from mpilab.measure import origin
 from mpilab.models.declared import counts, kernels_of
 from mpilab.models.file_access import STORAGE, modeled
 from mpilab.mpiio import cannon, files, readers
@@ -83,6 +83,7 @@ from mpilab.plots.cannon import cannon as cannon_steps
 from mpilab.plots.file_access import matrix_access
 from mpilab.plots.file_access import readers as readers_plot
 from mpilab.plots.style import show
+from mpilab.plots.table import Table
 from mpilab.plots.timeline import timelines
 from mpilab.runners import mpirun
 from mpilab.util.units import byte_size, duration
@@ -352,7 +353,8 @@ for stage, kind in cannon.WAYS:
     chosen = large[(large["stage"] == stage) & (large["files"] == kind)]
     shares[f"4096 × 4096 on 16, stage {stage}, {kind}"] = cannon.io_share(chosen)
 published = {f"report, stage {row['stage']}": row["io_percent"] / 100 for row in cannon.published()}
-show(cannon_runs.io_shares(shares, published))
+where = f"Here: {next(iter(runs.values())).where}; 4096 × 4096: {origin.where_of(large)}"
+show(cannon_runs.io_shares(shares, published, where=where))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1015,20 +1017,17 @@ for method, kernel in BY_METHOD.items():
 worse = mpilab.predict(
     "", choices=["only strided", "strided and sieving", "sieving and two-phase", "all four"]
 )
-lines = [
-    "| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
-    "|---|" + 4 * "--:|",
-]
-patterns = {}
-for method in METHODS:
-    for p in (2, 4, 8, 16):
-        patterns[method, p] = requests_of(method, distribution("4096x4096", p * p), 4 << 20, p)
-    told = (
-        f"{len(patterns[method, p]):,}, {byte_size(int(patterns[method, p]['bytes'].sum()))}"
-        for p in (2, 4, 8, 16)
-    )
-    lines.append(f"| {method} | " + " | ".join(told) + " |")
-Markdown("\n".join(lines))
+patterns = {
+    (method, p): requests_of(method, distribution("4096x4096", p * p), 4 << 20, p)
+    for method in METHODS
+    for p in (2, 4, 8, 16)
+}
+Table.grid(
+    {point: (len(requests), int(requests["bytes"].sum())) for point, requests in patterns.items()},
+    "4096 × 4096",
+    across="{0} × {0}",
+    cells="{:,}, {:size}",
+)
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1060,11 +1059,12 @@ worse.answer(
 
 # %%
 sorted_by_time = mpilab.predict("", choices=["the same order", "another order"])
-lines = ["| 16 ranks | " + " | ".join(STORAGE) + " |", "|---|" + len(STORAGE) * "--:|"]
-for method in METHODS:
-    times = (duration(modeled(patterns[method, 4], storage)) for storage in STORAGE)
-    lines.append(f"| {method} | " + " | ".join(times) + " |")
-Markdown("\n".join(lines))
+seconds = {
+    (method, storage): modeled(patterns[method, 4], storage)
+    for method in METHODS
+    for storage in STORAGE
+}
+Table.grid(seconds, "16 ranks", across="{}", cells="time")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
@@ -1099,7 +1099,7 @@ below = mpilab.predict("")
 KIT = [reader for reader in readers.READERS if f"read_{reader.algorithm}" in kernels_of("read")]
 try:
     counted = readers.count("512x512", 4, KIT, buffer=1 << 16)
-    show(readers_plot(counted))
+    show(readers_plot(counted, where=f"On {origin.here(4)}"))
 except InputError as error:  # on macOS they can't be seen
     counted = []
     print(error)
@@ -1117,63 +1117,52 @@ below.answer(
 # (Requests here are those to the operating system, below MPI. On macOS they can't be seen, and there is
 # no picture.)
 #
-# Now the time, on the ranks of this notebook: medians of some calls, and quartiles in brackets.
-
+# Now the time, on ranks of their own, as in a sweep: medians of some calls, and quartiles in brackets.
 
 # %%
-def timed(kernel, matrix="1024x1024", ranks=4):
-    """Seconds of each call, from the first rank's entry to the last one's exit; None if it fails."""
-    how = {"record": False, "dump": False, "warmup": 1, "repetitions": REPETITIONS, "seed": SEED}
-    case = mpilab.Case("read", ranks, 1, datatype="double", matrix=matrix, **how)
-    (result,) = session.run_cases(kernel, [case])
-    failed = [output.returned for output in result.outputs if output.returned]
-    if result.outcome != "done" or failed:
-        return None
-    spans = np.stack([output.spans_ns for output in result.outputs])
-    return (spans[..., 1].max(axis=0) - spans[..., 0].min(axis=0)) / 1e9
-
-
-lines = ["| 1024 × 1024 on 4 ranks | here |", "|---|---|"]
-for kernel in [*kernels_of("read"), *sorted(mine)]:
-    seconds = timed(kernel)
-    if seconds is None:
-        lines.append(f"| {kernel} | fails with a matrix of this size |")
-        continue
-    low, median, high = map(duration, np.percentile(seconds, [25, 50, 75]))
-    lines.append(f"| {kernel} | {median} ({low} to {high}) |")
-Markdown("\n".join(lines))
+names = [*kernels_of("read"), *sorted(mine)]
+timed = session.sweep_reads(
+    names,
+    matrix="1024x1024",
+    ranks=4,
+    repetitions=REPETITIONS,
+    seed=SEED,
+    oversubscribe=True,
+    progress=False,
+)
+quartiles = {}
+for kernel in names:
+    seconds = timed["span_s"][timed["algorithm"] == kernel.removeprefix("read_")]
+    quartiles[kernel] = "fails with a matrix of this size"
+    if len(seconds):
+        quartiles[kernel] = tuple(np.percentile(seconds, [50, 25, 75]))
+Table(
+    quartiles.items(),
+    "1024 × 1024 on 4 ranks; here: {:time} ({:time} to {:time})",
+    measured=timed,
+)
 
 # %% [markdown]
 # And our measurements with other files. *Warm* is from the page cache, *cold* after the page cache was
 # told to drop the file. The column *still cached* shows how much of it remained nevertheless.
 
-
 # %%
-def share(resident):
-    """Of the file in the page cache, in words; systems that don't tell have a negative one."""
-    return f"{resident:.0%}" if resident >= 0 else "unknown"
-
-
 ours = readers.read()
-print(ours["machine"][0], ours["date"][0], sep=", ")
 matrix, ranks = ours["matrix"][-1], ours["ranks"].max()
-lines = [
-    f"| {matrix} on {ranks} | requests | read | a request, at most | warm | cold | still cached |",
-    "|---|--:|--:|--:|--:|--:|--:|",
-]
 chosen = ours[(ours["matrix"] == matrix) & (ours["ranks"] == ranks)]
+rows = []
 for algorithm, mpi_io in dict.fromkeys(chosen[["algorithm", "mpi_io"]].tolist()):
-    rows = chosen[(chosen["algorithm"] == algorithm) & (chosen["mpi_io"] == mpi_io)]
-    warm, cold = (np.median(rows["seconds"][rows["cold"] == state]) for state in (0, 1))
-    cells = [
-        f"{rows['requests'][0]:,}",
-        *(byte_size(int(rows[column][0])) for column in ("bytes", "largest")),
-        duration(warm),
-        duration(cold),
-        share(rows["resident"][rows["cold"] == 1].max()),
-    ]
-    lines.append(f"| {algorithm}, {mpi_io} | " + " | ".join(cells) + " |")
-Markdown("\n".join(lines))
+    its = chosen[(chosen["algorithm"] == algorithm) & (chosen["mpi_io"] == mpi_io)]
+    warm, cold = (np.median(its["seconds"][its["cold"] == state]) for state in (0, 1))
+    asked = its[["requests", "bytes", "largest"]][0].tolist()
+    left = its["resident"][its["cold"] == 1].max()  # below 0: the system doesn't tell
+    rows.append((f"{algorithm}, {mpi_io}", *asked, warm, cold, left if left >= 0 else "unknown"))
+Table(
+    rows,
+    f"{matrix} on {ranks}; requests: ,; read: size; a request, at most: size; warm: time; "
+    "cold: time; still cached: .0%",
+    measured=chosen,
+)
 
 # %% [markdown]
 # Methods that look hopeless in the model look fine here: a request that the page cache can answer takes

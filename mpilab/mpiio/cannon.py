@@ -29,6 +29,7 @@ from mpilab.cluster.location import ThisMachine
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import build
 from mpilab.measure.dataset import DATA, Dataset, stamp
+from mpilab.measure.origin import here
 from mpilab.mpiio import files
 from mpilab.trace.recording import Recording
 from mpilab.util import processes
@@ -55,6 +56,7 @@ class CannonRun:
     base_bytes   int64 [ranks]: the same before its first phase: that of the program and MPI itself
     recording    mpilab.trace.recording.Recording, or None; for mpilab.plots.timeline
     digest       SHA-256 of the file of C
+    where        'AMD EPYC, 2 cores, 4 ranks, oversubscribed'; '' if unknown
     """
 
     stage: int
@@ -67,6 +69,7 @@ class CannonRun:
     base_bytes: NDArray[np.int64]
     recording: Recording
     digest: str
+    where: str = ""
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -107,6 +110,7 @@ class CannonRun:
         peak = self.peak_bytes / 2**20
         others = f", others at most {peak[1:].max():.0f} MiB" if self.ranks > 1 else ""
         lines.append(f"most memory: rank 0 {peak[0]:.0f} MiB{others}")
+        lines += [f"measured on {self.where}"] if self.where else []
         return "\n".join(lines)
 
 
@@ -159,6 +163,7 @@ def run(
             np.array([one["base_bytes"] for one in told], np.int64),
             Recording.load(scratch, 0, ranks),
             _digest(target),
+            here(ranks),
         )
 
 

@@ -557,13 +557,65 @@ def sweep(
     check_cores(ranks, cores, oversubscribe)
     known, left_out = _known(functions)
     tuned = {"segment": segment, "fanout": fanout, "radix": radix}
+    plan = [
+        (function, case)
+        for function in known
+        for number in ranks
+        for case in _cases(function, number, sizes, root, strict, tuned)
+    ]
+    return _timed(plan, left_out, cores, repetitions, warmup, progress)
+
+
+def sweep_reads(
+    functions: Iterable[str],
+    *,
+    matrix: str,
+    ranks: int,
+    repetitions: int = 30,
+    warmup: int = 1,
+    seed: int = 1,
+    oversubscribe: bool = False,
+    progress: bool = True,
+) -> NDArray[Any]:
+    """Time kernels that read a matrix of doubles from a file, in a job of their own; a table like
+    that of `sweep`, whose bytes are those of the matrix.
+
+    matrix   in the notation of mpilab.cases.distribution, e.g. "1024x1024".
+
+    The other options, the check before, the warnings and the errors are those of `sweep`.
+    """
+    hosts = _hosts()
+    cores = cores_of(hosts.get("hosts") or slurm.wished())
+    check_cores([ranks], cores, oversubscribe)
+    known, left_out = _known(functions)
+    case = {
+        "collective": "read",
+        "ranks": ranks,
+        "count": 1,
+        "datatype": "double",
+        "matrix": matrix,
+        "seed": seed,
+    }
+    plan = [(function, case) for function in known]
+    return _timed(plan, left_out, cores, repetitions, warmup, progress)
+
+
+def _timed(
+    plan: Sequence[tuple[str, dict[str, Any]]],
+    left_out: dict[str, list[str]],
+    cores: int,
+    repetitions: int,
+    warmup: int,
+    progress: bool,
+) -> NDArray[Any]:
+    """Rows for a plan of (function, arguments of its Case): each is checked, and then timed."""
+    hosts = _hosts()
     jobs: dict[tuple[Path, bool], list[tuple[str, dict[str, Any]]]] = {}
-    for function in known:
+    for function, case in plan:
         job = jobs.setdefault((library_of(function), is_sanitized(function)), [])
-        for number in ranks:
-            for case in _cases(function, number, sizes, root, strict, tuned):
-                job.append((function, case))
-    found: dict[str, list[tuple[Any, ...]]] = {function: [] for function in known}
+        job.append((function, case))
+    timing = {"record": False, "dump": False, "warmup": warmup, "repetitions": repetitions}
+    found: dict[str, list[tuple[Any, ...]]] = {function: [] for function, _ in plan}
     broken: set[str] = set()
     with (
         tqdm(
@@ -571,16 +623,10 @@ def sweep(
         ) as bar,
         _cluster_asleep(),
     ):
-        for (library, sanitized), plan in jobs.items():
-            timing: dict[str, Any] = {
-                "record": False,
-                "dump": False,
-                "warmup": warmup,
-                "repetitions": repetitions,
-            }
+        for (library, sanitized), job in jobs.items():
             pairs = [
-                (Case(**case, function=function), Case(**case, function=function, **timing))
-                for function, case in plan
+                (Case(**case, function=function), Case(**case | timing, function=function))
+                for function, case in job
             ]
             take = _Taken(cores, found, left_out, broken, bar.update)
             mpirun.run_cases(
@@ -621,7 +667,7 @@ def _cluster_asleep() -> Iterator[None]:
         warnings.warn(
             f"the ranks of the cluster used {share:.0%} of a core during the sweep, so its times "
             "are too long; end what runs on them (cluster.restart()), and sweep again",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -651,7 +697,9 @@ class _Taken:
             self.done()
         if trouble:
             where = f"{case.ranks} rank{'s' * (case.ranks != 1)}"
-            if collective_of(case.collective).has_blocks:
+            if collective_of(case.collective).reads:
+                where += f" and a matrix {case.distribution.words()}"
+            elif collective_of(case.collective).has_blocks:
                 where += f" and {case.block_bytes} bytes a block"
             self.left_out.setdefault(function, []).append(f"with {where}: {trouble}")
         if result.outcome != DONE:
@@ -694,7 +742,7 @@ def _rows(function: str, result: Result, cores: int) -> list[tuple[Any, ...]]:
         "default" if mpis_own else algorithm,
         0 if mpis_own else -1,
         case.ranks,
-        case.block_bytes,
+        case.distribution.bytes if collective_of(case.collective).reads else case.block_bytes,
         case.segment,
         case.fanout,
         case.radix,
@@ -733,4 +781,4 @@ def _warn_of(left_out: Mapping[str, Sequence[str]], broken: Collection[str]) -> 
             if function in broken
             else (f"; and {len(reasons) - 1} more times" if len(reasons) > 1 else "")
         )
-        warnings.warn(f"{function} is left out of the sweep {reasons[0]}{more}", stacklevel=3)
+        warnings.warn(f"{function} is left out of the sweep {reasons[0]}{more}", stacklevel=4)

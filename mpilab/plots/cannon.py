@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilab.errors import InputError
+from mpilab.measure.origin import below, sentences
 from mpilab.mpiio.cannon import PHASES, WAYS, speed_up
 from mpilab.plots import style
 from mpilab.plots.style import Figure, Trace, buttons, go, plotly, slider, time_axes
@@ -23,10 +24,13 @@ IO_PHASES = ("read", "write")
 MOST = 6  # rows of a grid that is still legible
 
 
-def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> Figure:
+def io_shares(
+    shares: Mapping[str, float], published: Mapping[str, float], *, where: str = ""
+) -> Figure:
     """Figure of the shares of MPI time spent reading and writing, as bars.
 
     shares, published   {name: from 0 to 1}: ours, and those reported by others.
+    where               where ours were measured, in words.
 
     Raises InputError for a share outside 0 to 1.
     """
@@ -54,7 +58,7 @@ def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> Fi
     figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
     figure.update_xaxes(title="% of the time in MPI, all ranks together", range=[0, 100])
     figure.update_layout(
-        title=dict(text=title),
+        title=dict(text=f"{title}<br><sub>{where}</sub>" if where else title),
         barmode="overlay",
         margin=dict(t=90),
         height=200 + 30 * (len(shares) + len(published)),
@@ -62,7 +66,7 @@ def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> Fi
     )
     lines = [f"{name}: {share:.0%}." for name, share in shares.items()]
     lines += [f"{name}, as published: {share:.0%}." for name, share in published.items()]
-    return style.finish(figure, "\n".join([f"{title}.", *lines]))
+    return style.finish(figure, "\n".join([f"{title}.", *([f"{where}."] if where else []), *lines]))
 
 
 def scaling(rows: NDArray[Any], n: int) -> Figure:
@@ -75,11 +79,11 @@ def scaling(rows: NDArray[Any], n: int) -> Figure:
     rows = _of_size(rows, n)
     found = {(phase, way): _quartiles(rows, way, phase) for phase in PHASES for way in _ways(rows)}
     title = f"Cannon's algorithm, {n:,} x {n:,} doubles"
-    figure = _over_ranks(found, title, "%{y:.3s}s")
+    figure = _over_ranks(found, below(title, rows), "%{y:.3s}s")
     time_axes(figure, rows["seconds"], dict(text="median of the runs", standoff=10))
     words = _in_words(found, style.duration)
     first = f"{title}: medians of each phase, quartiles in brackets."
-    return style.finish(figure, "\n".join([first, *words]))
+    return style.finish(figure, "\n".join([first, *sentences(rows), *words]))
 
 
 def speed_ups(rows: NDArray[Any], n: int) -> Figure:
@@ -97,14 +101,14 @@ def speed_ups(rows: NDArray[Any], n: int) -> Figure:
         for way in _ways(rows)[1:]
     }
     title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
-    figure = _over_ranks(found, title, "%{y:.3g} times as fast")
+    figure = _over_ranks(found, below(title, rows), "%{y:.3g} times as fast")
     figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
     ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
     figure.update_yaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     figure.update_yaxes(title="times as fast", row=1, col=1)
     words = _in_words(found, "{:.2f}".format)
     first = f"{title}: ratios of medians, 95 % confidence intervals in brackets."
-    return style.finish(figure, "\n".join([first, *words]))
+    return style.finish(figure, "\n".join([first, *sentences(rows), *words]))
 
 
 def _of_size(rows: NDArray[Any], n: int) -> NDArray[Any]:

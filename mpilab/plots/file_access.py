@@ -155,11 +155,15 @@ def _elements_alt(
 
 
 def readers(
-    accounts: Sequence[Account], title: str = "Requests of each reader to the operating system"
+    accounts: Sequence[Account],
+    title: str = "Requests of each reader to the operating system",
+    *,
+    where: str = "",
 ) -> Figure:
     """Figure of the requests, bytes read, largest request and peak memory of each reader, as bars.
 
     accounts   list of mpilab.mpiio.readers.Account.
+    where      where they were counted, in words.
 
     Memory is that of the rank that needs the most. The axis of requests is logarithmic if a value
     exceeds 100. Raises InputError for no accounts.
@@ -178,7 +182,7 @@ def readers(
         horizontal_spacing=0.05,
         subplot_titles=[title for _, title, _ in shown],
     )
-    lines = [f"{title}: {', '.join(names)}."]
+    lines = [f"{title}: {', '.join(names)}.", *([f"{where}."] if where else [])]
     for column, (field, what, write) in enumerate(shown, start=1):
         values = [getattr(account, field) for account in accounts]
         words = ["unknown" if value is None else write(value) for value in values]
@@ -193,7 +197,7 @@ def readers(
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_xaxes(tickformat="~s", nticks=5)
     figure.update_layout(
-        title=dict(text=title),
+        title=dict(text=f"{title}<br><sub>{where}</sub>" if where else title),
         showlegend=False,
         height=170 + 40 * len(names),
         bargap=0.35,

@@ -241,6 +241,15 @@ def test_a_sweep_times_every_collective_and_rounds_the_sizes_of_reductions_up(cl
     assert (table["max_s"] >= table["mean_s"]).all() and (table["mean_s"] >= table["min_s"]).all()
 
 
+READ_NOTHING = """#include "mpilab.h"
+MPILAB_READ(nothing);
+MPILAB_READ(nothing)
+{
+    return MPI_SUCCESS;
+}
+"""
+
+
 BOUND = """#define _GNU_SOURCE
 #include "mpilab.h"
 #include <sched.h>
@@ -291,6 +300,23 @@ def test_a_sweep_warns_of_a_cluster_whose_ranks_do_not_sleep(cluster, monkeypatc
         session.sweep(
             ["barrier_linear"], ranks=[2], repetitions=1, progress=False, oversubscribe=True
         )
+
+
+def test_reads_are_timed_in_a_job_of_their_own_and_compared_first(cluster, tmp_path):
+    how = dict(matrix="12x12", ranks=2, repetitions=3, progress=False, oversubscribe=True)
+    table = session.sweep_reads(["read_strided", "read_two_phase"], **how)
+    assert list(dict.fromkeys(table["algorithm"])) == ["strided", "two_phase"]
+    assert len(table) == 2 * 3 and set(table["bytes"]) == {12 * 12 * 8}
+    assert set(table["cores"]) == {len(os.sched_getaffinity(0))} and (table["span_s"] > 0).all()
+    session.kernels["read_nothing"] = build(READ_NOTHING, tmp_path)
+    with pytest.warns(
+        UserWarning, match="read_nothing is left out of the sweep with 2 ranks and a"
+    ):
+        assert len(session.sweep_reads(["read_nothing"], **how)) == 0
+    session.kernels.clear()
+    cores = len(os.sched_getaffinity(0))
+    with pytest.raises(InputError, match=f"ranks={cores + 1}: there"):
+        session.sweep_reads(["read_strided"], matrix="12x12", ranks=cores + 1)
 
 
 def test_a_sweep_without_sizes_is_for_barriers(cluster):

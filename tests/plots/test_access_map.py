@@ -152,6 +152,9 @@ def test_readers_stand_side_by_side_with_a_panel_for_each_quantity():
     assert list(memory.text) == ["1 MiB", "1 MiB"] and len(figure.data) == 4
     assert figure.layout.xaxis.type == "log"
     assert "requests of all ranks: strided 4,096, view_all (ROMIO) 8." in style.alt(figure)
+    placed = file_access.readers(found, where="On a machine, 2 cores, 4 ranks")
+    assert "<sub>On a machine, 2 cores, 4 ranks</sub>" in placed.layout.title.text
+    assert "On a machine, 2 cores, 4 ranks." in style.alt(placed)
 
 
 def test_memory_that_nobody_knows_has_no_bar():

@@ -7,7 +7,7 @@ from mpilab.errors import InputError
 from mpilab.mpiio import cannon
 from mpilab.mpiio.cannon import ROW, WAYS, speed_up
 from mpilab.plots import style
-from mpilab.plots.cannon import speed_ups
+from mpilab.plots.cannon import io_shares, scaling, speed_ups
 
 BASE, THIRD = WAYS[0], WAYS[-1]
 
@@ -73,3 +73,15 @@ def test_the_figure_has_a_line_for_each_way_but_the_base_case_and_tells_its_numb
 def test_a_size_that_was_not_measured_is_refused():
     with pytest.raises(InputError, match="n=3: no row of that size was measured"):
         speed_ups(cannon.read(), 3)
+
+
+def test_figures_of_runs_say_where_they_were_measured_and_which_ranks_shared_cores():
+    rows = cannon.read()
+    n = int(rows["n"].max())
+    for figure in (speed_ups(rows, n), scaling(rows, n)):
+        assert "Measured on Intel(R) Xeon(R)" in figure.layout.title.text
+        assert "(4, 9 and 16 oversubscribed)" in figure.layout.title.text
+        assert "16 ranks: oversubscribed, more ranks than cores." in style.alt(figure)
+    figure = io_shares({"stage 1": 0.5}, {"report": 0.9}, where="Here: a machine")
+    assert "<sub>Here: a machine</sub>" in figure.layout.title.text
+    assert "Here: a machine." in style.alt(figure)
