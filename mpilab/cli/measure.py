@@ -530,9 +530,9 @@ def _ranks(given: str | None) -> tuple[int, ...]:
 def _add_bench(commands: Commands) -> None:
     parser = commands.add_parser(
         "bench",
-        help="run an OSU benchmark (osu_bcast, ...), or measure the kit's own performance",
-        description="Measure the figures of docs/performance.md; for OSU's tables see\n"
-        "'mpilab bench osu_bcast --help'.",
+        help="run an OSU or IMB benchmark (osu_bcast, imb_bcast, ...), or measure the kit itself",
+        description="Measure the figures of docs/performance.md; for OSU's and IMB's tables see\n"
+        "'mpilab bench osu_bcast --help' and 'mpilab bench imb_bcast --help'.",
     )
     parser.add_argument("figure", help="name of a figure, or 'all'")
     add_out(parser, "JSON file of the figures, updated (default: out/bench.json)")
@@ -558,13 +558,15 @@ def _bench(options: argparse.Namespace) -> None:
         bench.write_docs(entries, options.docs)
 
 
-# `mpilab bench osu_bcast ...`: print the table of an OSU micro-benchmark.
+# `mpilab bench osu_bcast ...`, `imb_bcast ...`: print the table of a benchmark of OSU or IMB.
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace | None:
-    """The options of `mpilab bench osu_NAME ...`; None for any other command."""
+    """The options of `mpilab bench osu_NAME ...` or `imb_NAME ...`; None for any other command."""
     arguments = list(arguments)
-    if arguments[:1] != ["bench"] or not arguments[1:2] or not arguments[1].startswith("osu_"):
+    if arguments[:1] != ["bench"] or not arguments[1:2]:
+        return None
+    if not arguments[1].startswith(("osu_", "imb_")):
         return None
     parsed = _osu_parser(arguments[1]).parse_args(arguments[2:])
     parsed.benchmark, parsed.call = arguments[1], _osu
@@ -575,14 +577,18 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
     known = mpilab.measure.osu.BENCHMARKS
     if benchmark not in known:
         listed = f"{', '.join(known)}{suggestion(benchmark, known)}"
-        Parser(prog="mpilab bench", usage="mpilab bench osu_NAME [options]").error(
+        Parser(prog="mpilab bench", usage=f"mpilab bench {benchmark[:4]}NAME [options]").error(
             f"there is no benchmark {benchmark!r}; use one of {listed}"
         )
     kind = known[benchmark]
+    is_imb = kind.suite == "IMB"
     parser = Parser(
         prog=f"mpilab bench {benchmark}",
         description=(
-            f"Print the table of OSU's {benchmark}. Runs OMB's own program if it is on "
+            f"Print the table of IMB-MPI1's {kind.title}. The kit's program measures it like IMB "
+            "2021:\nthe smallest, largest and mean of the ranks' mean times."
+            if is_imb
+            else f"Print the table of OSU's {benchmark}. Runs OMB's own program if it is on "
             "PATH,\notherwise the kit's, which measures like OMB 7.3."
         ),
     )
@@ -593,7 +599,9 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
         "--iterations",
         type=int,
         metavar="N",
-        help="timed iterations per size; default 1000 (10000 in osu_latency, 100 "
+        help="timed iterations per size; default 1000, but no more than 40 MiB in all"
+        if is_imb
+        else "timed iterations per size; default 1000 (10000 in osu_latency, 100 "
         "in osu_bw), above 8 KiB 100 (1000, 20)",
     )
     parser.add_argument(
@@ -604,21 +612,25 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
         "--warmup",
         type=int,
         metavar="N",
-        help="untimed iterations before them; default 100 (osu_bw: 10), above 8 KiB 10 (2)",
+        help="untimed iterations before them; default a tenth of the timed ones"
+        if is_imb
+        else "untimed iterations before them; default 100 (osu_bw: 10), above 8 KiB 10 (2)",
     )
     parser.add_argument(
         "-m",
         "--message-size",
         metavar="[MIN:]MAX",
         dest="sizes",
-        help=f"message sizes in bytes, doubled from MIN; default 1:{kind.largest}",
+        help=f"message sizes in bytes,{' 0 and then' * is_imb} doubled from MIN; default "
+        f"{4 if is_imb and kind.adds else 1}:{kind.largest}",
     )
     parser.add_argument("--sizes", default=argparse.SUPPRESS, help="the same")
     parser.add_argument(
         "-f",
         "--full",
         action="store_true",
-        help="collectives: also print the smallest and largest mean of a rank, and the iterations",
+        help="collectives: also print the smallest and largest mean of a rank, and the iterations "
+        "(IMB's tables always have them)",
     )
     parser.add_argument(
         "-c",

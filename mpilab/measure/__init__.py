@@ -6,7 +6,7 @@ sweep, sweep_table     our kernels and Open MPI's algorithms over ranks and size
 origin                 where times come from: machine, cores, ranks, and which ranks shared cores
 guard, openmpi_traffic
                        which of Open MPI's algorithms really ran, by the messages below MPI
-osu                    the OSU micro-benchmarks, or our own
+osu                    the OSU micro-benchmarks, or our own, also with IMB's tables
 distances              messages between two ranks that are near or far
 timing                 kernels on the hosts of a cluster, in several orders
 inter_node             bytes between nodes and groups, declared and recorded

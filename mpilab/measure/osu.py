@@ -3,6 +3,9 @@
 table = osu.run("osu_bcast", ranks=4, full=True, sizes="1:65536")
 table.rows["size"], table.rows["avg_us"]
 osu.parse(Path("bcast.log").read_text())
+
+imb_bcast, imb_reduce and so on measure the same collectives with the sizes, datatypes and numbers
+of calls of the Intel MPI Benchmarks (IMB), and print IMB's tables. They are always the kit's own.
 """
 
 import difflib
@@ -33,6 +36,8 @@ from mpilab.util.processes import Said, end_family, trouble
 from mpilab.util.text import ranges, suggestion
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
+OMB, IMB = "OMB", "IMB"
+IMB_ELEMENT = 4  # bytes of MPI_FLOAT, which IMB adds
 _MEBIBYTE = 1 << 20
 # MAX, MIN:MAX, MIN: or :MAX as text, or (MIN, MAX).
 Sizes = str | int | Sequence[int]
@@ -67,12 +72,19 @@ FIELDS = {
     "P90 Tail Lat(us)": "p90_us",
     "P99 Tail Lat(us)": "p99_us",
     "Transmit Size": "transmit_size",
+    # IMB's.
+    "#bytes": "size",
+    "#repetitions": "iterations",
+    "t_min[usec]": "min_us",
+    "t_max[usec]": "max_us",
+    "t_avg[usec]": "avg_us",
+    "defects": "valid",
 }
 # The types of our columns that are not double-precision numbers.
 _TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
 _VALID = {"pass": True, "fail": False}
 _CONVERTERS: dict[str, Callable[[str], float]] = {
-    "?": lambda word: _VALID[word.lower()],
+    "?": lambda word: _VALID[word.lower()] if word.isalpha() else float(word) == 0,
     "i8": int,
     "f8": float,
 }
@@ -80,6 +92,10 @@ _CONVERTERS: dict[str, Callable[[str], float]] = {
 _PROGRAM = re.compile(r"^#\s*program:\s*(.+?)\s*$")
 _TITLE = re.compile(r"^#?\s*OSU (MPI\S*) (.+?) Test(?: v(\S+))?\s*$")
 _DATATYPE = re.compile(r"^#?\s*Datatype:\s*(\w+)")
+# The same of IMB.
+_IMB_TITLE = re.compile(r"^# Benchmarking (\w+)$")
+_IMB_DATATYPE = re.compile(r"^# MPI_Datatype( for reductions)?\s*:\s*(\w+)")
+_IMB_COLUMNS = re.compile(r"^(?:#bytes\s+)?#repetitions\s")
 # A size, or none (osu_barrier), followed by a column with a unit.
 _COLUMNS = re.compile(r"^#?\s*(?:Size\s.*(?:\(us\)|/s\b)|(?:Avg )?Latency ?\(us\)|Overall\(us\))")
 # A known name, even if the blanks around it were lost; otherwise words one blank apart.
@@ -138,11 +154,23 @@ def both_ways(spans_ns: ArrayLike) -> Averaged:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark of OMB; `title` is printed in its table between '# OSU MPI ' and ' Test'."""
+    """A benchmark of OMB or IMB; `title` is printed in its table: between '# OSU MPI ' and ' Test',
+    or after '# Benchmarking '."""
 
     name: str
     title: str
     kind: str = COLLECTIVE
+    suite: str = OMB
+
+    @property
+    def suite_name(self) -> str:
+        """'OSU' or 'IMB', as in the name of the benchmark."""
+        return "OSU" if self.suite == OMB else IMB
+
+    @property
+    def adds(self) -> bool:
+        """Does it add numbers?"""
+        return self.name.endswith("reduce")
 
     @property
     def is_between_two(self) -> bool:
@@ -152,7 +180,7 @@ class Benchmark:
     @property
     def largest(self) -> int:
         """The default largest message, in bytes."""
-        return 4 * _MEBIBYTE if self.is_between_two else _MEBIBYTE
+        return 4 * _MEBIBYTE if self.is_between_two or self.suite == IMB else _MEBIBYTE
 
 
 BENCHMARKS = {
@@ -168,6 +196,14 @@ BENCHMARKS = {
         Benchmark("osu_gather", "Gather Latency"),
         Benchmark("osu_reduce", "Reduce Latency"),
         Benchmark("osu_scatter", "Scatter Latency"),
+        Benchmark("imb_allgather", "Allgather", suite=IMB),
+        Benchmark("imb_allreduce", "Allreduce", suite=IMB),
+        Benchmark("imb_alltoallv", "Alltoallv", suite=IMB),
+        Benchmark("imb_barrier", "Barrier", BARRIER, IMB),
+        Benchmark("imb_bcast", "Bcast", suite=IMB),
+        Benchmark("imb_gather", "Gather", suite=IMB),
+        Benchmark("imb_reduce", "Reduce", suite=IMB),
+        Benchmark("imb_scatter", "Scatter", suite=IMB),
     )
 }
 
@@ -185,7 +221,7 @@ def benchmark_of(name: str) -> Benchmark:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one run; None keeps the program's own default, which is OMB's.
+    """The options of one run; None keeps the program's own default, which is OMB's or IMB's.
 
     Raises InputError for an option that the benchmark does not support, naming it as typed.
     """
@@ -245,8 +281,13 @@ class Options:
         ):
             if is_set and kind not in kinds:
                 raise InputError(f"{name} does not have {option}: {why}. Leave it out.")
+        if self.full and self.benchmark.suite == IMB:
+            raise InputError(
+                f"{name} does not have -f: IMB's tables have all columns. Leave it out."
+            )
         smallest, largest = _sizes(self.sizes)
-        set_(self, "smallest", smallest or 1)
+        unit = IMB_ELEMENT if self.benchmark.adds and self.benchmark.suite == IMB else 1
+        set_(self, "smallest", -(-(smallest or 1) // unit) * unit)
         set_(self, "largest", largest or max(self.benchmark.largest, self.smallest))
 
     def _check_ranks(self) -> None:
@@ -265,7 +306,8 @@ class Options:
         """Number of rows that the table will have."""
         if self.benchmark.kind == BARRIER:
             return 1
-        return (self.largest // self.smallest).bit_length()
+        without_data = self.benchmark.suite == IMB
+        return without_data + (self.largest // self.smallest).bit_length()
 
     @property
     def arguments(self) -> list[str]:
@@ -412,27 +454,28 @@ class Program:
 
 
 def program_of(name: str, own: bool = False) -> Program:
-    """The Program for the benchmark `name`; with `own`, the kit's even if OMB's is on PATH.
+    """The Program for the benchmark `name`; with `own`, the kit's even if OMB's is on PATH. That of
+    an IMB benchmark is always the kit's.
 
     Raises SetupError if the kit's is needed and has not been built.
     """
-    found = None if own else shutil.which(name)
+    found = None if own or benchmark_of(name).suite == IMB else shutil.which(name)
     if found is not None:
         return Program((found,), is_own=False)
     return Program((str(build.need(build.OSU_PROGRAM)), name), is_own=True)
 
 
-# Parsing the output of OMB 5 to 7, or of our own program.
+# Parsing the output of OMB 5 to 7, of IMB-MPI1 with one benchmark, or of our own program.
 
 
 @dataclass(frozen=True, eq=False)
 class OsuTable:
-    """A table of an OSU micro-benchmark.
+    """A table of an OSU micro-benchmark, or of IMB.
 
     benchmark  'osu_bcast'; for a benchmark that the kit does not run, its printed title.
-    version    of OMB, as printed ('7.3'); '' if not printed.
+    version    of OMB, as printed ('7.3'); '' if not printed, as in IMB's tables.
     datatype   'MPI_CHAR'; '' if not printed (before OMB 7.1, and osu_barrier).
-    columns    OMB's column names.
+    columns    OMB's or IMB's column names.
     rows       structured array, one row per message size, with those of these fields that the table
                has: size (bytes), avg_us, min_us, max_us (microseconds), iterations, mb_per_s (10^6
                bytes per second), valid, ...
@@ -474,6 +517,7 @@ def parse(text: str) -> OsuTable:
 class _Reader:
     def __init__(self) -> None:
         self.title = self.version = self.datatype = self.program = ""
+        self.imb_datatypes: dict[bool, str] = {}  # of what is moved, and of what is added
         self.columns: tuple[str, ...] = ()
         self.columns_at = 0
         self.rows: list[tuple] = []
@@ -487,6 +531,14 @@ class _Reader:
         elif match := _DATATYPE.match(line):
             self._once(number, line, self.rows)
             self.datatype = match[1]
+        elif match := _IMB_TITLE.match(line):
+            self._once(number, line, self.title)
+            self.title = match[1]
+        elif match := _IMB_DATATYPE.match(line):
+            self.imb_datatypes[bool(match[1])] = match[2]
+        elif _IMB_COLUMNS.match(line):
+            self._once(number, line, self.columns)
+            self.columns, self.columns_at = tuple(line.split()), number
         elif _COLUMNS.match(line):
             self._once(number, line, self.columns)
             self.columns = tuple(_COLUMN.findall(line.lstrip("# ")))
@@ -514,7 +566,9 @@ class _Reader:
             try:
                 row.append(_CONVERTERS[kind](word))
             except (KeyError, ValueError):
-                wanted = {"?": "Pass or Fail", "i8": "a whole number", "f8": "a number"}[kind]
+                wanted = {"?": "Pass, Fail or a number", "i8": "a whole number", "f8": "a number"}[
+                    kind
+                ]
                 raise InputError(
                     f"line {number}: {word!r} in the column {column} is not {wanted}"
                 ) from None
@@ -532,12 +586,14 @@ class _Reader:
                 f"line {self.columns_at}: no row follows the columns {', '.join(self.columns)}; "
                 "did the benchmark end early?"
             )
-        known = {benchmark.title: name for name, benchmark in BENCHMARKS.items()}
+        known = {benchmark.title: benchmark for benchmark in BENCHMARKS.values()}
+        benchmark = known.get(self.title)
+        adds = benchmark is not None and benchmark.adds
         fields = [(_field(column), _TYPES.get(_field(column), "f8")) for column in self.columns]
         return OsuTable(
-            known.get(self.title, self.title),
+            self.title if benchmark is None else benchmark.name,
             self.version,
-            self.datatype,
+            self.datatype or self.imb_datatypes.get(adds, ""),
             self.columns,
             np.array(self.rows, fields),
             self.program,
@@ -573,13 +629,14 @@ def run(
     on_line: Callable[[str], object] | None = None,
     limit: float = LIMIT_S,
 ) -> OsuTable:
-    """Run an OSU micro-benchmark and return its OsuTable.
+    """Run an OSU micro-benchmark, or one of IMB's, and return its OsuTable.
 
-    benchmark   'osu_bcast', ... (mpilab.measure.osu.BENCHMARKS).
+    benchmark   'osu_bcast', 'imb_bcast', ... (mpilab.measure.osu.BENCHMARKS).
     ranks       default: 2 for osu_latency and osu_bw, which take no other number; otherwise 4, or 2
                 on fewer than 4 cores without `oversubscribe`.
     iterations, warmup   -i and -x: timed calls of a size, and untimed calls before them.
-    sizes       -m: 'MAX', 'MIN:MAX', ... or a pair (MIN, MAX), in bytes.
+    sizes       -m: 'MAX', 'MIN:MAX', ... or a pair (MIN, MAX), in bytes. IMB's also measure
+                0 bytes, and where they add numbers, MIN is rounded up to a multiple of 4.
     full        -f: also the smallest and largest mean of a rank, and the iterations (collectives).
     validate    -c: check each result; the run ends at a size that fails (see `table.all_valid`).
     before_each, window, memory   -u, -W and -M.
@@ -590,7 +647,7 @@ def run(
     on_line     called with each line as it is printed.
     limit       maximum seconds without a line.
 
-    Other options have OMB's defaults. OMB's program of that name is used if it is on PATH,
+    Other options have OMB's or IMB's defaults. OMB's program of that name is used if it is on PATH,
     otherwise the kit's own; the table's `program` says which. Raises InputError for invalid
     options, and for more ranks than cores without `oversubscribe`; SetupError if the kit's program
     cannot be built, MpilabError if the run fails.

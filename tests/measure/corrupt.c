@@ -1,11 +1,14 @@
 /* MPI calls that go wrong: linked into mpilab-osu, each spoils the last byte of a result of 4 bytes
- * or more, on one rank. What the program itself sums up (MPI_INT, MPI_DOUBLE) stays right. */
+ * or more, on one rank: a number, where numbers of MPI_FLOAT are added. What the program itself sums
+ * up (MPI_INT, MPI_DOUBLE) stays right. */
 #include <mpi.h>
 
 static void spoil(void *buffer, int count, int index, MPI_Datatype type)
 {
-    if (type == MPI_CHAR && count >= 4)
+    if ((type == MPI_CHAR || type == MPI_BYTE) && count >= 4)
         ((unsigned char *)buffer)[(long)count * (index + 1) - 1] ^= 1;
+    if (type == MPI_FLOAT && count >= 1)
+        ((float *)buffer)[count - 1] += 1;
 }
 
 static int is_last(MPI_Comm comm, int *last)

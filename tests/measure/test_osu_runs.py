@@ -16,7 +16,7 @@ from mpilab.util.kit import ROOT
 FEW = {"iterations": 3, "warmup": 1, "before_each": 1}
 UNSIZED = {"iterations": 3, "warmup": 1}
 SHARED = {"oversubscribe": True}
-COLLECTIVES = [b.name for b in BENCHMARKS.values() if b.kind == "collective"]
+COLLECTIVES = [b.name for b in BENCHMARKS.values() if b.kind == "collective" and b.suite == "OMB"]
 SOURCES = ROOT / "src_c" / "programs" / "osu"
 
 

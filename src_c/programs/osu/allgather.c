@@ -1,4 +1,4 @@
-/* osu_allgather: a block of each rank reaches every rank. */
+/* osu_allgather, imb_allgather: a block of each rank reaches every rank. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -9,7 +9,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Allgather(task->send, (int)task->bytes, MPI_CHAR, task->receive, (int)task->bytes, MPI_CHAR,
+    MPI_Allgather(task->send, (int)task->bytes, task->datatype, task->receive, (int)task->bytes, task->datatype,
                   MPI_COMM_WORLD);
 }
 
@@ -23,6 +23,7 @@ static int wrong(const struct task *task)
 
 const struct collective allgather = {
     .title = "Allgather Latency",
+    .imb_title = "Allgather",
     .send = {ONE, ONE},
     .receive = {ONE_A_RANK, ONE_A_RANK},
     .prepare = prepare,

@@ -1,4 +1,4 @@
-/* osu_allreduce: the sum of all blocks reaches every rank. */
+/* osu_allreduce, imb_allreduce: the sum of all blocks reaches every rank. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -9,7 +9,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Allreduce(task->send, task->receive, (int)task->bytes, MPI_CHAR, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(task->send, task->receive, summands_of(task), task->summand, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)
@@ -19,6 +19,8 @@ static int wrong(const struct task *task)
 
 const struct collective allreduce = {
     .title = "Allreduce Latency",
+    .imb_title = "Allreduce",
+    .adds = 1,
     .send = {ONE, ONE},
     .receive = {ONE, ONE},
     .prepare = prepare,

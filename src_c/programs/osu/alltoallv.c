@@ -1,4 +1,4 @@
-/* osu_alltoallv: each rank has a block for each rank. As in OMB, all are of the same size. */
+/* osu_alltoallv, imb_alltoallv: each rank has a block for each rank. As in OMB, all are of the same size. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -10,8 +10,8 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Alltoallv(task->send, task->counts, task->places, MPI_CHAR, task->receive, task->counts,
-                  task->places, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Alltoallv(task->send, task->counts, task->places, task->datatype, task->receive, task->counts,
+                  task->places, task->datatype, MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)
@@ -24,6 +24,7 @@ static int wrong(const struct task *task)
 
 const struct collective alltoallv = {
     .title = "All-to-Allv Personalized Exchange Latency",
+    .imb_title = "Alltoallv",
     .send = {ONE_A_RANK, ONE_A_RANK},
     .receive = {ONE_A_RANK, ONE_A_RANK},
     .prepare = prepare,

@@ -1,4 +1,4 @@
-/* osu_bcast: the root's block reaches every rank. */
+/* osu_bcast, imb_bcast: the root's block reaches every rank. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -11,7 +11,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Bcast(task->receive, (int)task->bytes, MPI_CHAR, ROOT, MPI_COMM_WORLD);
+    MPI_Bcast(task->receive, (int)task->bytes, task->datatype, ROOT, MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)
@@ -21,6 +21,7 @@ static int wrong(const struct task *task)
 
 const struct collective bcast = {
     .title = "Broadcast Latency",
+    .imb_title = "Bcast",
     .send = {NONE, NONE},
     .receive = {ONE, ONE},
     .prepare = prepare,

@@ -1,4 +1,4 @@
-/* How a collective is measured, following OMB.
+/* How a collective is measured, following OMB; IMB measures in the same manner.
  *
  * Each rank times its own calls, from its own entry to its own return, with a barrier after each
  * call, and divides the sum by the number of calls. The table shows the mean of these means over
@@ -33,6 +33,15 @@ static size_t largest_block(const struct collective *collective, const struct op
         fprintf(stderr, "Warning: blocks of more than %zu bytes are left out; -M allows more.\n",
                 allowed);
     return allowed;
+}
+
+/* The smallest block with data. IMB adds numbers of MPI_FLOAT, so its blocks hold whole ones. */
+static size_t smallest_block(const struct collective *collective, const struct options *options)
+{
+    const size_t whole = sizeof(float);
+    if (!collective->adds || options->suite == OMB)
+        return options->smallest;
+    return (options->smallest + whole - 1) / whole * whole;
 }
 
 static double timed_call(const struct collective *collective, const struct task *task)
@@ -82,7 +91,10 @@ static int measure(const struct collective *collective, const struct options *op
             seconds += taken;
     }
     const int errors = options->validate ? sum_over_ranks(wrong) : 0;
-    print_collective_row(options, task->bytes, seconds * 1e6 / iterations, iterations, errors);
+    if (options->suite == IMB)
+        print_imb_row(options, 1, task->bytes, seconds * 1e6 / iterations, iterations, errors);
+    else
+        print_collective_row(options, task->bytes, seconds * 1e6 / iterations, iterations, errors);
     return errors;
 }
 
@@ -98,10 +110,20 @@ size_t run_collective(const struct collective *collective, const struct options 
     task.counts = new_buffer(task.ranks * sizeof(int));
     task.places = new_buffer(task.ranks * sizeof(int));
 
-    print_title("\n", collective->title);
-    print_collective_columns(options, 1);
+    const int is_imb = options->suite == IMB;
+    task.datatype = is_imb ? MPI_BYTE : MPI_CHAR;
+    task.summand = is_imb ? MPI_FLOAT : MPI_CHAR;
+    task.summand_bytes = is_imb ? (int)sizeof(float) : 1;
     size_t failed = 0;
-    for (task.bytes = options->smallest; task.bytes <= largest && !failed; task.bytes *= 2)
+    if (is_imb) {
+        print_imb_head(options, collective->imb_title, 0, largest);
+        measure(collective, options, &task); /* no bytes: IMB's first row */
+    } else {
+        print_title("\n", collective->title);
+        print_collective_columns(options, 1);
+    }
+    for (task.bytes = smallest_block(collective, options); task.bytes <= largest && !failed;
+         task.bytes *= 2)
         if (measure(collective, options, &task) > 0)
             failed = task.bytes;
 

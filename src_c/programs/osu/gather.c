@@ -1,4 +1,4 @@
-/* osu_gather: a block of each rank reaches the root. */
+/* osu_gather, imb_gather: a block of each rank reaches the root. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -10,7 +10,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Gather(task->send, (int)task->bytes, MPI_CHAR, task->receive, (int)task->bytes, MPI_CHAR,
+    MPI_Gather(task->send, (int)task->bytes, task->datatype, task->receive, (int)task->bytes, task->datatype,
                ROOT, MPI_COMM_WORLD);
 }
 
@@ -24,6 +24,7 @@ static int wrong(const struct task *task)
 
 const struct collective gather = {
     .title = "Gather Latency",
+    .imb_title = "Gather",
     .send = {ONE, ONE},
     .receive = {ONE_A_RANK, NONE},
     .prepare = prepare,

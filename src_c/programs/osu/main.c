@@ -6,28 +6,33 @@
 #include <string.h>
 
 static const struct benchmark {
-    const char *name;
+    const char *name; /* after "osu_" or "imb_" */
     enum kind kind;
     const struct collective *collective;
     const struct exchange *exchange;
 } BENCHMARKS[] = {
-    {"osu_latency", LATENCY, NULL, &latency},
-    {"osu_bw", BANDWIDTH, NULL, &bandwidth},
-    {"osu_allgather", COLLECTIVE, &allgather, NULL},
-    {"osu_allreduce", COLLECTIVE, &allreduce, NULL},
-    {"osu_alltoallv", COLLECTIVE, &alltoallv, NULL},
-    {"osu_barrier", BARRIER, NULL, NULL},
-    {"osu_bcast", COLLECTIVE, &bcast, NULL},
-    {"osu_gather", COLLECTIVE, &gather, NULL},
-    {"osu_reduce", COLLECTIVE, &reduce, NULL},
-    {"osu_scatter", COLLECTIVE, &scatter, NULL},
+    {"latency", LATENCY, NULL, &latency},
+    {"bw", BANDWIDTH, NULL, &bandwidth},
+    {"allgather", COLLECTIVE, &allgather, NULL},
+    {"allreduce", COLLECTIVE, &allreduce, NULL},
+    {"alltoallv", COLLECTIVE, &alltoallv, NULL},
+    {"barrier", BARRIER, NULL, NULL},
+    {"bcast", COLLECTIVE, &bcast, NULL},
+    {"gather", COLLECTIVE, &gather, NULL},
+    {"reduce", COLLECTIVE, &reduce, NULL},
+    {"scatter", COLLECTIVE, &scatter, NULL},
 };
 
-static const struct benchmark *find(const char *name)
+/* The benchmark and the suite of a name such as osu_bcast; NULL for an unknown one. IMB's are the
+ * collectives. */
+static const struct benchmark *find(const char *name, enum suite *suite)
 {
+    if (name == NULL || (strncmp(name, "osu_", 4) != 0 && strncmp(name, "imb_", 4) != 0))
+        return NULL;
+    *suite = *name == 'i' ? IMB : OMB;
     for (size_t i = 0; i < sizeof BENCHMARKS / sizeof *BENCHMARKS; i++)
-        if (name != NULL && strcmp(BENCHMARKS[i].name, name) == 0)
-            return &BENCHMARKS[i];
+        if (strcmp(BENCHMARKS[i].name, name + 4) == 0)
+            return *suite == OMB || BENCHMARKS[i].exchange == NULL ? &BENCHMARKS[i] : NULL;
     return NULL;
 }
 
@@ -64,30 +69,32 @@ int main(int argc, char **argv)
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const struct benchmark *benchmark = find(argc > 1 ? argv[1] : NULL);
+    enum suite suite;
+    const char *const name = argc > 1 ? argv[1] : NULL;
+    const struct benchmark *benchmark = find(name, &suite);
     if (benchmark == NULL)
         return refuse(rank, "mpilab-osu", "name a benchmark first, e.g. osu_bcast");
 
     struct options options;
-    const char *trouble = read_options(argc - 1, argv + 1, benchmark->kind, &options);
+    const char *trouble = read_options(argc - 1, argv + 1, benchmark->kind, suite, &options);
     if (trouble != NULL && *trouble == '\0') {
         if (rank == 0)
-            print_usage(benchmark->name);
+            print_usage(name, suite);
         MPI_Finalize();
         return EXIT_SUCCESS;
     }
     trouble = trouble != NULL ? trouble : trouble_with(benchmark, ranks);
     if (trouble != NULL)
-        return refuse(rank, benchmark->name, trouble);
+        return refuse(rank, name, trouble);
 
     if (rank == 0)
-        printf("# program: mpilab's %s (src_c/programs/osu), in the layout of OMB 7.3\n",
-               benchmark->name);
+        printf("# program: mpilab's %s (src_c/programs/osu), in the layout of %s\n", name,
+               suite == IMB ? "IMB 2021" : "OMB 7.3");
     const size_t failed = run(benchmark, &options);
     MPI_Finalize();
     if (failed == 0 || rank != 0)
         return EXIT_SUCCESS;
     printf("DATA VALIDATION ERROR: %s exited with status %d on message size %zu.\n",
-           benchmark->name, EXIT_FAILURE, failed);
+           name, EXIT_FAILURE, failed);
     return EXIT_FAILURE;
 }

@@ -1,4 +1,5 @@
-/* The options of OMB 7.3 that make sense for MPI_CHAR in host memory, and its defaults. */
+/* The options of OMB 7.3 that make sense for MPI_CHAR in host memory, and its defaults. IMB's
+ * benchmarks take the same options, with IMB's defaults. */
 #include "osu.h"
 #include <ctype.h>
 #include <errno.h>
@@ -29,6 +30,14 @@ static const struct options DEFAULTS[] = {
                    .largest = 4 * MEBIBYTE},
 };
 
+/* IMB's: 1000 timed calls, but no more than 40 MiB in all; a tenth as many (-1) before them. */
+static const struct options IMB_DEFAULTS = {.iterations = 1000,
+                                            .iterations_large = 1000,
+                                            .warmup = -1,
+                                            .warmup_large = -1,
+                                            .volume = 40 * MEBIBYTE,
+                                            .largest = 4 * MEBIBYTE};
+
 /* The options that getopt accepts: a barrier has no messages, and only collectives report more than
  * a mean. */
 static const char *const LETTERS[] = {
@@ -37,9 +46,22 @@ static const char *const LETTERS[] = {
     [LATENCY] = ":ci:x:u:m:h",
     [BANDWIDTH] = ":ci:x:u:m:W:h",
 };
+/* IMB's tables always have what -f adds to OMB's. */
+static const char *const IMB_LETTERS[] = {[COLLECTIVE] = ":ci:x:u:m:M:h", [BARRIER] = ":i:x:h"};
 
-void print_usage(const char *name)
+void print_usage(const char *name, enum suite suite)
 {
+    if (suite == IMB) {
+        printf("Usage: mpirun -n P mpilab-osu %s [options]\n"
+               "  -m [MIN:]MAX  message sizes in bytes: 0, then doubled from MIN on\n"
+               "  -i N          timed iterations of every size\n"
+               "  -x N          iterations before them that are not timed (default: a tenth)\n"
+               "  -u N          calls before each timed one, where the result is validated\n"
+               "  -c            validate each result (not imb_barrier)\n"
+               "  -M BYTES      memory for the blocks of all ranks (default 512 MiB)\n",
+               name);
+        return;
+    }
     printf("Usage: mpirun -n P mpilab-osu %s [options]\n"
            "  -m [MIN:]MAX  message sizes in bytes, doubled from MIN on\n"
            "  -i N          timed iterations of a size\n"
@@ -83,15 +105,18 @@ static int read_sizes(char *text, struct options *options)
     return options->smallest <= options->largest ? 0 : -1;
 }
 
-const char *read_options(int argc, char **argv, enum kind kind, struct options *options)
+const char *read_options(int argc, char **argv, enum kind kind, enum suite suite,
+                         struct options *options)
 {
-    *options = DEFAULTS[kind];
+    const char *const letters = suite == IMB ? IMB_LETTERS[kind] : LETTERS[kind];
+    *options = suite == IMB ? IMB_DEFAULTS : DEFAULTS[kind];
+    options->suite = suite;
     options->smallest = 1;
     options->inner_warmup = 5;
     options->memory = (size_t)512 * MEBIBYTE;
     options->window = 64;
     opterr = 0;
-    for (int letter; (letter = getopt(argc, argv, LETTERS[kind])) != -1;) {
+    for (int letter; (letter = getopt(argc, argv, letters)) != -1;) {
         long value;
         switch (letter) {
         case 'f':
@@ -104,6 +129,7 @@ const char *read_options(int argc, char **argv, enum kind kind, struct options *
             if ((value = number(optarg, 1)) < 0)
                 return "-i: the number of iterations must be 1 or more";
             options->iterations = options->iterations_large = value;
+            options->volume = 0;
             break;
         case 'x':
             if ((value = number(optarg, 0)) < 0)

@@ -43,7 +43,7 @@ void clear(void *buffer, int blocks, const struct task *task)
     memset(buffer, UNWRITTEN, (size_t)blocks * task->bytes);
 }
 
-/* Sums of MPI_CHAR. They must not exceed 127: beyond that, one MPI library saturates, another wraps
+/* Sums of MPI_CHAR, or of whole numbers as MPI_FLOAT. Those of MPI_CHAR must not exceed 127: beyond that, one MPI library saturates, another wraps
  * around, and Open MPI does one or the other depending on the place in the block (seen in
  * 5.0.11). */
 enum { LARGEST_CHAR = 127 };
@@ -57,21 +57,31 @@ static int summand(const struct task *task, int rank, size_t index)
     return (int)((3 * index + 5 * (size_t)rank + (size_t)task->iteration) % (size_t)(highest + 1));
 }
 
+int summands_of(const struct task *task)
+{
+    return (int)task->bytes / task->summand_bytes;
+}
+
 void fill_summand(void *block, const struct task *task)
 {
-    signed char *number = block;
-    for (size_t i = 0; i < task->bytes; i++)
-        number[i] = (signed char)summand(task, task->rank, i);
+    for (int i = 0; i < summands_of(task); i++) {
+        const int value = summand(task, task->rank, (size_t)i);
+        if (task->summand == MPI_FLOAT)
+            ((float *)block)[i] = (float)value;
+        else
+            ((signed char *)block)[i] = (signed char)value;
+    }
 }
 
 int differs_from_sum(const void *block, const struct task *task)
 {
-    const signed char *number = block;
-    for (size_t i = 0; i < task->bytes; i++) {
+    for (int i = 0; i < summands_of(task); i++) {
         int sum = 0;
         for (int rank = 0; rank < task->ranks; rank++)
-            sum += summand(task, rank, i);
-        if (number[i] != sum)
+            sum += summand(task, rank, (size_t)i);
+        const float found = task->summand == MPI_FLOAT ? ((const float *)block)[i]
+                                                       : ((const signed char *)block)[i];
+        if (found != (float)sum)
             return 1;
     }
     return 0;

@@ -1,4 +1,4 @@
-/* osu_reduce: the sum of all blocks reaches the root. */
+/* osu_reduce, imb_reduce: the sum of all blocks reaches the root. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -10,7 +10,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Reduce(task->send, task->receive, (int)task->bytes, MPI_CHAR, MPI_SUM, ROOT,
+    MPI_Reduce(task->send, task->receive, summands_of(task), task->summand, MPI_SUM, ROOT,
                MPI_COMM_WORLD);
 }
 
@@ -21,6 +21,8 @@ static int wrong(const struct task *task)
 
 const struct collective reduce = {
     .title = "Reduce Latency",
+    .imb_title = "Reduce",
+    .adds = 1,
     .send = {ONE, ONE},
     .receive = {ONE, NONE},
     .prepare = prepare,

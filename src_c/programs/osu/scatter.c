@@ -1,4 +1,4 @@
-/* osu_scatter: the root has a block for each rank. */
+/* osu_scatter, imb_scatter: the root has a block for each rank. */
 #include "osu.h"
 
 static void prepare(const struct task *task)
@@ -10,7 +10,7 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Scatter(task->send, (int)task->bytes, MPI_CHAR, task->receive, (int)task->bytes, MPI_CHAR,
+    MPI_Scatter(task->send, (int)task->bytes, task->datatype, task->receive, (int)task->bytes, task->datatype,
                 ROOT, MPI_COMM_WORLD);
 }
 
@@ -21,6 +21,7 @@ static int wrong(const struct task *task)
 
 const struct collective scatter = {
     .title = "Scatter Latency",
+    .imb_title = "Scatter",
     .send = {ONE_A_RANK, NONE},
     .receive = {ONE, ONE},
     .prepare = prepare,

@@ -64,20 +64,15 @@ static void end_row(const struct options *options, int errors)
 void print_collective_row(const struct options *options, size_t bytes, double own_mean_us,
                           long iterations, int errors)
 {
-    double least = 0, largest = 0, sum = 0;
-    int ranks;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Reduce(&own_mean_us, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&own_mean_us, &largest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&own_mean_us, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    const struct over_ranks us = over_ranks(own_mean_us);
     if (is_silent())
         return;
     if (bytes > 0)
-        printf("%-*zu%*.*f", SIZE_WIDTH, bytes, WIDTH, DECIMALS, sum / ranks);
+        printf("%-*zu%*.*f", SIZE_WIDTH, bytes, WIDTH, DECIMALS, us.mean);
     else
-        printf("%*.*f", BARRIER_WIDTH, DECIMALS, sum / ranks);
+        printf("%*.*f", BARRIER_WIDTH, DECIMALS, us.mean);
     if (options->full)
-        printf("%*.*f%*.*f%*ld", WIDTH, DECIMALS, least, WIDTH, DECIMALS, largest, ITERATIONS_WIDTH,
+        printf("%*.*f%*.*f%*ld", WIDTH, DECIMALS, us.least, WIDTH, DECIMALS, us.largest, ITERATIONS_WIDTH,
                iterations);
     end_row(options, errors);
 }
