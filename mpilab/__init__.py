@@ -33,6 +33,7 @@ __all__ = sorted(_PUBLIC)
 
 # Modules that notebooks use by a short name, such as mpilab.explore.trees().
 _MODULES = {
+    "cluster_sweep": "mpilab.measure.cluster_sweep",
     "distances": "mpilab.measure.distances",
     "emulated": "mpilab.hosts.emulated",
     "explore": "mpilab.notebook.explore",

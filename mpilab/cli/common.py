@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mpilab.errors import InputError
 from mpilab.util.door import LatePackage
 from mpilab.util.text import suggestion
 from mpilab.util.units import positive, size
@@ -252,6 +253,23 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         metavar="A",
         help="reads: number of ranks that read for all (default: the algorithm's own)",
     )
+
+
+def write_page(figure: Any, path: Path) -> None:
+    """Write the figure, with its text alternative, as an HTML page that needs no network."""
+    title = figure.layout.title.text
+    page = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{title}</title></head>\n<body>\n"
+        f"{mpilab.plots.style.fragment(figure, plotlyjs=True)}\n</body></html>\n"
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}; name another file"
+        ) from None
 
 
 def names(text: str) -> list[str]:

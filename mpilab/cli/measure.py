@@ -20,6 +20,7 @@ from mpilab.cli.common import (
     names,
     print_json,
     progress,
+    write_page,
 )
 from mpilab.errors import InputError
 from mpilab.util.text import suggestion
@@ -31,6 +32,15 @@ SWEEP_DESCRIPTION = """\
 Time algorithms of a collective over ranks and message sizes: our kernels and Open MPI's own.
 
 If interrupted, it continues where it stopped when started again with the same options.
+
+With --hosts, ranks are on the hosts of a cluster, and --ppn is swept as well. The cluster is
+simulated, or emulated on this machine with --emulated; 'slurm' is the nodes of this job:
+
+    mpilab sweep alltoallv --hosts flat-4x8,flat-16x8 --ppn 1-8 --sizes 64,1K --plot out/a.html
+    mpilab sweep bcast --hosts campus --ranks 8,16,32 --ppn 1,2,4,8 --order shuffled
+    mpilab sweep reduce --hosts four-groups --emulated --ppn 1,2
+
+Each point is run and compared before it is timed.
 """
 SWEEP_EPILOG = """\
 By default, a point is timed a quarter as often as in OMB (1000 times after 100 untimed calls; above
@@ -102,11 +112,11 @@ def _add_sweep(commands: Commands) -> None:
         "collective",
         nargs="?",
         metavar="COLLECTIVE",
-        help="bcast, gather, scatter, reduce, allgather, allreduce or barrier",
+        help="bcast, gather, scatter, reduce, allgather, allreduce, alltoallv or barrier",
     )
     add_ranks(
         parser,
-        "numbers of ranks (default: 2, and 4 if there are as many cores)",
+        "numbers of ranks (default: 2, and 4 if there are as many cores; with --hosts, all hosts)",
         metavar="2,4,8",
         type=str,
     )
@@ -117,11 +127,10 @@ def _add_sweep(commands: Commands) -> None:
     )
     parser.add_argument(
         "--sizes",
-        default="1:64K",
         metavar="1:1M",
         help=(
-            "bytes, or powers of two from:to, of a block in allgather, gather and scatter, "
-            "otherwise of the message (default: 1:64K)"
+            "bytes, or powers of two from:to, of a block in allgather, alltoallv, gather and "
+            "scatter, otherwise of the message (default: 1:64K; with --hosts 1K,64K)"
         ),
     )
     parser.add_argument(
@@ -162,13 +171,60 @@ def _add_sweep(commands: Commands) -> None:
             "minimum of the ranks' durations; OMB uses mean_s (default: span_s)"
         ),
     )
+    _add_hosts(parser)
     add_no_progress(parser)
     add_json(parser)
     parser.set_defaults(call=_sweep)
 
 
+def _add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a sweep over the hosts of a cluster."""
+    hosts = parser.add_argument_group("over the hosts of a cluster")
+    hosts.add_argument(
+        "--hosts",
+        metavar="NAMES",
+        help="simulated clusters: flat-16x8 (hosts x ranks), groups-4x4x8, fat-tree-16x8, or a "
+        "description such as campus; or slurm",
+    )
+    hosts.add_argument(
+        "--ppn", metavar="1-8", help="ranks per host (default: as many as a host has slots)"
+    )
+    hosts.add_argument(
+        "--order",
+        metavar="ORDER",
+        help="order of the ranks: seq, rr, rr-groups, shuffled or random; 'shuffled 7' has a seed "
+        "(default: seq)",
+    )
+    hosts.add_argument(
+        "--emulated",
+        action="store_true",
+        help="emulate the hosts of the descriptions on this machine, instead of simulating them",
+    )
+    hosts.add_argument(
+        "--plot", type=Path, metavar="FILE.html", help="write a figure of the medians to this file"
+    )
+    hosts.add_argument(
+        "--against",
+        choices=("ppn", "ranks", "nodes", "bytes"),
+        help="the x axis of the figure: ranks per host, ranks, hosts or bytes (default: ppn)",
+    )
+    hosts.add_argument(
+        "--relative-to",
+        metavar="KERNEL",
+        help="show how many times as fast as this kernel the others are, e.g. alltoallv_linear",
+    )
+
+
 def _sweep(options: argparse.Namespace) -> int:
     """Run a sweep, or read one from a file, and print medians with confidence intervals."""
+    if options.hosts is not None:
+        return _sweep_hosts(options)
+    for name in ("ppn", "order", "emulated", "plot", "against", "relative_to"):
+        if getattr(options, name):
+            raise InputError(
+                f"--{name.replace('_', '-')}: belongs to a sweep over hosts; name them, e.g. "
+                "--hosts flat-16x8"
+            )
     if options.summary is not None:
         _print_summary(mpilab.measure.sweep_table.read(options.summary), options)
         return 0
@@ -182,7 +238,7 @@ def _sweep(options: argparse.Namespace) -> int:
     table = mpilab.measure.sweep.sweep(
         options.collective,
         ranks=options.ranks,
-        sizes=options.sizes,
+        sizes=options.sizes or "1:64K",
         algorithms=options.algorithms,
         segment=bytes_of(options.segment),
         fanout=options.fanout,
@@ -201,6 +257,58 @@ def _sweep(options: argparse.Namespace) -> int:
         print(line, file=sys.stderr)
     print(f"{len(table)} rows: {out}", file=sys.stderr)
     return 0 if len(table) else 1
+
+
+def _sweep_hosts(options: argparse.Namespace) -> int:
+    """Run a sweep over the hosts of a cluster, print its medians, and draw them."""
+    for name, default in (
+        ("summary", None),
+        ("warmup", None),
+        ("choose", None),
+        ("oversubscribe", False),
+        ("fanout", 0),
+        ("radix", 0),
+    ):
+        if getattr(options, name) != default:
+            raise InputError(f"--{name} does not work with --hosts; leave one of them out")
+    if options.measure != "span_s":
+        raise InputError("--measure does not work with --hosts: its times are spans; leave it out")
+    if options.collective is None:
+        raise InputError("sweep: no collective given; name one, e.g. mpilab sweep bcast --hosts …")
+    cluster_sweep = mpilab.measure.cluster_sweep
+    out = options.out or Path("out", f"sweep-{options.collective}-hosts.csv")
+    report = mpilab.measure.sweep.Report()
+    rows = cluster_sweep.sweep(
+        options.collective,
+        options.hosts,
+        ranks=options.ranks,
+        ppn=options.ppn,
+        sizes=options.sizes or "1K,64K",
+        algorithms=options.algorithms,
+        order=options.order or "seq",
+        root=options.root,
+        segment=bytes_of(options.segment),
+        emulated=options.emulated,
+        repetitions=7 if options.repetitions is None else options.repetitions,
+        out=out,
+        progress=not options.no_progress,
+        report=report,
+    )
+    summary = cluster_sweep.summarize(rows)
+    if options.json:
+        print_json(summary)
+    else:
+        print(cluster_sweep.as_text(summary))
+    for line in report.lines():
+        print(line, file=sys.stderr)
+    print(f"{len(rows)} rows: {out}", file=sys.stderr)
+    if options.plot and len(rows):
+        figure = mpilab.plots.clusters.time_against(
+            rows, options.against or "ppn", relative_to=options.relative_to
+        )
+        write_page(figure, options.plot)
+        print(f"figure: {options.plot}", file=sys.stderr)
+    return 0 if len(rows) else 1
 
 
 def _print_summary(table: Any, options: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from mpilab.cli.common import (
     add_tree,
     mpilab,
     print_json,
+    write_page,
 )
 from mpilab.errors import BuildError, InputError
 from mpilab.util.files import read_text
@@ -431,30 +432,13 @@ def _against(options: argparse.Namespace) -> int:
     if options.out:
         against.write(rows, options.out)
     if options.figure:
-        _draw(rows, options.figure)
+        write_page(mpilab.plots.distances.simulated_against_measured(rows), options.figure)
     if options.json:
         print_json(rows)
         return 0
     print(costs.as_text(distances))
     print(f"\n{against.by_call(rows)}\n\n{against.as_text(rows)}")
     return 0
-
-
-def _draw(rows: Sequence[Any], path: Path) -> None:
-    """Write the figure as an HTML page that needs no network."""
-    figure = mpilab.plots.distances.simulated_against_measured(rows)
-    title = figure.layout.title.text
-    page = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{title}</title></head>\n<body>\n"
-        f"{mpilab.plots.style.fragment(figure, plotlyjs=True)}\n</body></html>\n"
-    )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written: {error.strerror}; name another file"
-        ) from None
 
 
 def _scaling(options: argparse.Namespace) -> int:

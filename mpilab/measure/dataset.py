@@ -118,6 +118,11 @@ class Dataset:
                     f"write e.g. {self.example!r}."
                 ) from None
 
+    def text(self, rows: NDArray[Any]) -> str:
+        """A structured array as the text of a CSV file."""
+        body = [(*row[:-1], f"{row[-1]:.3e}") for row in rows.tolist()]
+        return csv_text([self.names, *body])
+
     def write(self, rows: NDArray[Any], path: str | Path | None = None) -> None:
         """Write a structured array to a CSV file (default: the table's).
 
@@ -125,8 +130,7 @@ class Dataset:
         """
         path = self.path if path is None else Path(path)
         try:
-            body = [(*row[:-1], f"{row[-1]:.3e}") for row in rows.tolist()]
-            path.write_text(csv_text([self.names, *body]), encoding="utf-8", newline="")
+            path.write_text(self.text(rows), encoding="utf-8", newline="")
         except OSError as error:
             raise InputError(
                 f"{path}: cannot be written: {error.strerror}; write to a folder that you own"

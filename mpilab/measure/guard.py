@@ -55,15 +55,20 @@ class Algorithm:
 def known(collective: str) -> list[Algorithm]:
     """All algorithms of a collective, ours first; InputError for an unknown collective.
 
-    A handout lacks the kernels that students have to write.
+    A handout lacks the kernels that students have to write. Of Open MPI's alltoallvs, which all
+    send the same messages, only its own choice can be timed.
     """
     there = kernels_of(collective)
-    ours = [
-        Algorithm(OURS, name)
-        for name in schedules.algorithms(collective)
-        if f"{collective}_{name}" in there
-    ]
+    has_schedules = collective in schedules.ALGORITHMS
+    names = (
+        schedules.algorithms(collective)
+        if has_schedules
+        else [name.partition("_")[2] for name in there]
+    )
+    ours = [Algorithm(OURS, name) for name in names if f"{collective}_{name}" in there]
     theirs = openmpi.algorithms().get(collective, {})
+    if collective not in PATTERNS:  # nothing could tell which of them ran
+        theirs = {DEFAULT: "default"}
     return ours + [Algorithm(OPENMPI, name, number) for number, name in sorted(theirs.items())]
 
 

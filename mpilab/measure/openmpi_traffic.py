@@ -808,6 +808,6 @@ def matching(collective: str, counted: Counted | None, shape: Shape) -> list[str
     """Names of all algorithms of `collective` that may have sent the counted messages."""
     return [
         name
-        for name in PATTERNS[collective]
+        for name in PATTERNS.get(collective, ())
         if any(counted == pattern for pattern in expected(collective, name, shape))
     ]

@@ -538,8 +538,8 @@ class _Job:
 
     def _trouble(self, point: Point, result: Result) -> str:
         if result.outcome != DONE:
-            return _ended(result)
-        if failed := _failed(result):
+            return why_not_ended(result)
+        if failed := why_failed(result):
             return failed
         if result.recording is not None and not result.recording.heard().all():
             return "it is not a barrier: a rank leaves before all have entered"
@@ -603,8 +603,8 @@ class _Job:
 
     def _refuse(self, point: Point, result: Result, sent: Counted | None, distrust: str) -> str:
         if result.outcome != DONE:
-            return _ended(result)
-        if failed := _failed(result):
+            return why_not_ended(result)
+        if failed := why_failed(result):
             return failed
         if sent is None:
             return ""
@@ -626,13 +626,13 @@ def _witness_cases(witnesses: guard.Witnesses) -> list[Case]:
     ]
 
 
-def _failed(result: Result) -> str:
+def why_failed(result: Result) -> str:
     """The error that a rank's call returned, in words; "" if there is none."""
     codes = {output.returned for output in result.outputs} - {0}
     return f"it returned the MPI error {min(codes)}" if codes else ""
 
 
-def _ended(result: Result) -> str:
+def why_not_ended(result: Result) -> str:
     """Why there is no result, in words."""
     if result.hang is not None:
         return f"{result.outcome}: {result.hang.describe()}"

@@ -1,6 +1,8 @@
 """Kernels on simulated clusters: `run` returns one KernelRun, `sweep` a table of times over sizes,
-`scaling` times with rounds and messages. LINK is the cost of a message on a flat cluster."""
+`over_hosts` a table over hosts, ranks per host and sizes, `scaling` times with rounds and messages.
+LINK is the cost of a message on a flat cluster."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -17,7 +19,9 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Place
 from mpilab.hosts.platforms import Platform, PlatformOrder, calibrated, platform
 from mpilab.kernels.simgrid import kernels
+from mpilab.measure import cluster_sweep
 from mpilab.measure.crossover import LINK
+from mpilab.measure.sweep import Report
 from mpilab.measure.sweep_table import ROW as SWEPT
 from mpilab.models.declared import kernels_of, unknown_kernel
 from mpilab.notebook import session
@@ -34,6 +38,7 @@ __all__ = [
     "Platform",
     "calibrated",
     "kernels",
+    "over_hosts",
     "platform",
     "run",
     "scaling",
@@ -262,6 +267,41 @@ def sweep(
                 row[name] = seconds_of(result)
             rows.append(row)
     return np.concatenate([np.empty(0, SWEPT), *rows])
+
+
+def over_hosts(
+    functions: Sequence[str],
+    hosts: cluster_sweep.Hosts | Sequence[cluster_sweep.Hosts],
+    **more: Any,
+) -> NDArray[Any]:
+    """Simulate kernels of a collective over hosts, ranks per host and sizes; a table for
+    mpilab.plots.clusters.time_against.
+
+    functions   kernels of the kit, or of %%kernel cells of this notebook.
+    hosts       simulated clusters, e.g. ["flat-4x8", "flat-16x8"].
+    more        as in mpilab.cluster_sweep.sweep, e.g. ppn="1-8", sizes=[64, 1024], order="rr".
+
+    Every point is compared first. A warning says what was left out.
+
+    Raises SetupError without SimGrid, InputError for what cannot be simulated.
+    """
+    if not functions:
+        raise InputError("over_hosts([]): name at least one kernel")
+    collective = functions[0].partition("_")[0]
+    own = {}
+    for function in functions:
+        library = session.simulated_library(function)
+        if library is not None:
+            own[function] = library
+        else:
+            check_kernel(function)
+    report = Report()
+    rows = cluster_sweep.sweep(
+        collective, hosts, algorithms=functions, own=own, report=report, **more
+    )
+    for sentence in report.lines():
+        warnings.warn(sentence, stacklevel=2)
+    return rows
 
 
 def run(

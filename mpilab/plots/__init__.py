@@ -9,6 +9,7 @@ failures      a run that failed: who waits for whom, wrong blocks, a space-time 
 schedule      an algorithm: its tree or circle, and its rounds
 sweep, models, distances
               measured times, and what models make of them
+clusters      times over the hosts of a cluster, ranks per host and sizes
 network       hosts, links, and the traffic on them
 file_access   which rank accesses which part of a file
 table         tables of a notebook, which say where their times come from

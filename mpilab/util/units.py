@@ -16,6 +16,8 @@ _BYTES = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
 RATE = {"gbit": Decimal("1e9"), "mbit": Decimal("1e6"), "kbit": Decimal("1e3"), "bit": Decimal(1)}
 TIME = {"s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
 
+# "4", "1-8".
+_RANKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
 
 
@@ -54,17 +56,23 @@ def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
 
 
 def ranks_of(given: str | int | Iterable[object]) -> tuple[int, ...]:
-    """Numbers of ranks, ascending, from '2,4,8', a list or a number; InputError if any is < 1."""
+    """Numbers of ranks, ascending, from '2,4,8', '1-8', a list or a number; InputError if any is
+    below 1."""
     if isinstance(given, int):
         given = [given]
     words = given.split(",") if isinstance(given, str) else list(given)
-    numbers = [str(word).strip() for word in words]
-    bad = [word for word in numbers if not (word.isascii() and word.isdigit() and int(word) > 0)]
-    if bad or not numbers:
+    ranges = {word: _RANKS.fullmatch(word) for word in (str(word).strip() for word in words)}
+    bad = [
+        word
+        for word, found in ranges.items()
+        if found is None or not 0 < int(found[1]) <= int(found[2] or found[1])
+    ]
+    if bad or not ranges:
         raise InputError(
-            f"ranks {', '.join(bad) or 'missing'}: write numbers of 1 or more, e.g. 2,4,8"
+            f"ranks {', '.join(bad) or 'missing'}: write numbers of 1 or more, e.g. 2,4,8 or 1-8"
         )
-    return tuple(sorted({int(word) for word in numbers}))
+    read = [(int(found[1]), int(found[2] or found[1])) for found in ranges.values() if found]
+    return tuple(sorted({number for first, last in read for number in range(first, last + 1)}))
 
 
 def read(text: object, units: Mapping[str, Decimal]) -> float:
