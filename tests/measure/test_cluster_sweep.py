@@ -240,3 +240,59 @@ def test_alltoallv_is_also_swept_on_this_machine(tmp_path, capsys):
     kernels = [line.split()[0] for line in said.out.splitlines()[1:]]
     assert {"ours:linear", "ours:leaders", "openmpi:default"} <= set(kernels)
     assert not [name for name in kernels if name.startswith("openmpi:") and "default" not in name]
+
+
+# Lab 04's table and what the lab says of it.
+
+
+def shown(collective, kernel, nodes, size):
+    """{ranks per host: seconds} of a kernel in the kit's table."""
+    rows = TABLE.read()
+    chosen = (rows["collective"] == collective) & (rows["kernel"] == f"{collective}_{kernel}")
+    rows = rows[chosen & (rows["nodes"] == nodes) & (rows["bytes"] == size)]
+    return dict(rows[["ppn", "seconds"]].tolist())
+
+
+def test_the_kits_table_has_every_point_once():
+    rows = TABLE.read()
+    assert len(rows) == 2 * 8 * (3 * 4 * 2 + 3 * 3) == 528
+    assert len(set(map(cluster_sweep.key_of, rows))) == len(rows)
+    assert set(rows["nodes"]) == {4, 8} and set(rows["ppn"]) == set(range(1, 9))
+    assert (rows["ranks"] == rows["nodes"] * rows["ppn"]).all()
+    assert set(rows["collective"]) == set(cluster_sweep.SHOWN)
+
+
+@needs_simgrid
+@pytest.mark.parametrize("collective", cluster_sweep.SHOWN)
+def test_the_kits_table_is_simulated_again_exactly(collective):
+    again = cluster_sweep.shown([collective], ["flat-4x8"], "3-4")
+    kits = {cluster_sweep.key_of(row): f"{row['seconds']:.3e}" for row in TABLE.read()}
+    assert len(again) == 2 * len(cluster_sweep.SHOWN[collective]) * len(
+        cluster_sweep.SHOWN_SIZES[collective]
+    )
+    for row in again:
+        assert kits[cluster_sweep.key_of(row)] == f"{row['seconds']:.3e}", row
+
+
+def wins(nodes, size):
+    """The numbers of ranks per host with which the leaders are faster than the linear alltoallv."""
+    leaders, linear = (shown("alltoallv", name, nodes, size) for name in ("leaders", "linear"))
+    return [ppn for ppn in range(1, 9) if leaders[ppn] < linear[ppn]]
+
+
+def test_leaders_lose_up_to_3_ranks_per_host_and_win_from_4_on_as_the_lab_says():
+    assert wins(4, 64) == [4, 5, 6, 7, 8]
+
+
+def test_the_border_moves_with_hosts_and_sizes_as_the_lab_says():
+    assert wins(8, 64) == [2, 3, 4, 5, 6, 7, 8]
+    assert wins(8, 256) == [4, 5, 6, 7, 8]
+    assert wins(8, 1024) == wins(4, 1024) == []
+    ratios = [
+        shown("alltoallv", "linear", nodes, size)[ppn]
+        / shown("alltoallv", "leaders", nodes, size)[ppn]
+        for nodes in (4, 8)
+        for size in (64, 256, 1024)
+        for ppn in range(1, 9)
+    ]
+    assert 1.5 < max(ratios) < 2
