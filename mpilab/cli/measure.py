@@ -1,6 +1,7 @@
 """The commands `mpilab sweep`, `bench`, `learn` and `rules`."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -790,6 +791,12 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--map-by", metavar="WORDS", help="passed to mpirun unchanged")
     parser.add_argument(
+        "--hosts",
+        metavar="NAME",
+        help="run on the emulated hosts of this description, e.g. two-groups, by default on all "
+        "their slots; see --map-by",
+    )
+    parser.add_argument(
         "--oversubscribe",
         action="store_true",
         help="allow more ranks than cores, which take turns; the table says so",
@@ -835,16 +842,19 @@ def _osu(options: argparse.Namespace) -> int:
                 sys.stdout.flush()
             bar.update(line.lstrip()[:1].isdigit())
 
-        table = osu.run(
-            options.benchmark,
-            **asked,
-            mca=options.mca,
-            cpu_list=options.cpu_list,
-            map_by=options.map_by,
-            own=options.own,
-            oversubscribe=options.oversubscribe,
-            on_line=show,
-        )
+        hosts = mpilab.hosts.emulated.EmulatedHosts(options.hosts) if options.hosts else None
+        with hosts or contextlib.nullcontext():
+            table = osu.run(
+                options.benchmark,
+                **asked,
+                mca=options.mca,
+                cpu_list=options.cpu_list,
+                map_by=options.map_by,
+                own=options.own,
+                oversubscribe=options.oversubscribe,
+                hosts=hosts,
+                on_line=show,
+            )
     if options.json:
         print_json(table)
     if table.all_valid is False:

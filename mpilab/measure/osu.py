@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.hosts import slurm
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import build, openmpi
 from mpilab.measure.origin import here
 from mpilab.measure.sweep import check_cores, cores_of
@@ -626,6 +627,7 @@ def run(
     map_by: str | None = None,
     own: bool = False,
     oversubscribe: bool = False,
+    hosts: EmulatedHosts | None = None,
     on_line: Callable[[str], object] | None = None,
     limit: float = LIMIT_S,
 ) -> OsuTable:
@@ -644,6 +646,9 @@ def run(
     cpu_list    '0,1': rank r on the r-th of these CPUs. map_by: mpirun's --map-by.
     own         use the kit's program even if OMB's is on PATH.
     oversubscribe   allow more ranks than cores: they take turns, and the table says so.
+    hosts       EmulatedHosts that are up: the ranks are on them, by default as many as they have
+                slots, and map_by maps them to the hosts. They share this machine's cores, and sleep
+                while they wait. The kit's program runs.
     on_line     called with each line as it is printed.
     limit       maximum seconds without a line.
 
@@ -653,6 +658,12 @@ def run(
     cannot be built, MpilabError if the run fails.
     """
     known, cores = benchmark_of(benchmark), cores_of(slurm.wished())
+    if hosts is not None:
+        own, oversubscribe = True, True
+        if cpu_list is not None:
+            raise InputError("--cpu-list: emulated hosts share the CPUs; use --map-by, e.g. node")
+        if ranks is None and not known.is_between_two:
+            ranks = hosts.description.slots
     if ranks is None and not known.is_between_two:
         ranks = 4 if cores >= 4 or oversubscribe else 2
     options = Options(
@@ -671,9 +682,13 @@ def run(
     placed = [*mca_arguments(mca), *placement(options.rank_count, cpu_list, map_by)]
     where = here(options.rank_count, cores)
     notes = []
-    if is_oversubscribed(options.rank_count, cores):
+    if hosts is not None:
+        where += f", on the emulated hosts of {hosts.name}"
+        notes.append(f"# emulated hosts: {hosts.name}, on {processor()}, {plural(cores, 'core')}")
+    elif is_oversubscribed(options.rank_count, cores):
+        where += f", {OVERSUBSCRIBED}"
         notes.append(f"# {OVERSUBSCRIBED}: {where.removesuffix(f', {OVERSUBSCRIBED}')}")
-    table = launch(options, program_of(benchmark, own), placed, on_line, limit, notes)
+    table = launch(options, program_of(benchmark, own), placed, on_line, limit, notes, hosts)
     return replace(table, where=f"measured on {where}")
 
 
@@ -684,12 +699,14 @@ def launch(
     on_line: Callable[[str], object] | None = None,
     limit: float = LIMIT_S,
     notes: Sequence[str] = (),
+    hosts: EmulatedHosts | None = None,
 ) -> OsuTable:
     """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable.
 
     notes   lines of comment that begin its text.
+    hosts   EmulatedHosts on which it runs; default: this machine.
     """
-    command = [
+    command: list[str] = [
         openmpi.tool("mpirun"),
         "-n",
         str(options.rank_count),
@@ -702,7 +719,7 @@ def launch(
     first = [] if program.is_own else [f"# program: {program.command[0]}"]
     with (
         tempfile.TemporaryDirectory(prefix="mpilab-osu-") as scratch,
-        closing(_lines(command, options, scratch, said, limit)) as lines,
+        closing(_lines(command, options, scratch, said, limit, hosts)) as lines,
     ):
         for line in chain(notes, first, lines):
             got.append(line)
@@ -724,11 +741,19 @@ class _Said:
 
 
 def _lines(
-    command: Sequence[str], options: Options, scratch: str, said: _Said, limit: float
+    command: Sequence[str],
+    options: Options,
+    scratch: str,
+    said: _Said,
+    limit: float,
+    hosts: EmulatedHosts | None,
 ) -> Generator[str, None, None]:
     """Yield each line that `command` prints; then fill in `said`."""
     environment = openmpi.environment(options.rank_count) | {"TMPDIR": scratch}
-    if os.access("/dev/shm", os.W_OK):
+    if hosts is not None:  # each has a folder and shared memory of its own
+        command, environment = hosts.command(command), hosts.environment(options.rank_count)
+        segments = tempfile.TemporaryDirectory(prefix="mpilab-osu-")
+    elif os.access("/dev/shm", os.W_OK):
         segments = tempfile.TemporaryDirectory(prefix="mpilab-osu-", dir="/dev/shm")
         # Segments of killed ranks would otherwise stay in /dev/shm forever.
         environment["OMPI_MCA_btl_sm_backing_directory"] = segments.name

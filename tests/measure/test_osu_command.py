@@ -88,6 +88,7 @@ def test_options_go_to_the_run(monkeypatch):
         "map_by": None,
         "own": True,
         "oversubscribe": False,
+        "hosts": None,
     }
 
 
