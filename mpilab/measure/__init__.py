@@ -4,6 +4,7 @@ In: kernels and what to vary. Out: structured arrays with a row for each repetit
 
 sweep, sweep_table     our kernels and Open MPI's algorithms over ranks and sizes, and their table
 cluster_sweep          the same over the hosts of a cluster and the ranks on each
+origin                 where times come from: machine, cores, ranks, and which ranks shared cores
 guard, openmpi_traffic
                        which of Open MPI's algorithms really ran, by the messages below MPI
 osu                    the OSU micro-benchmarks, or our own, also with IMB's tables

@@ -686,7 +686,6 @@ def run(
         where += f", on the emulated hosts of {hosts.name}"
         notes.append(f"# emulated hosts: {hosts.name}, on {processor()}, {plural(cores, 'core')}")
     elif is_oversubscribed(options.rank_count, cores):
-        where += f", {OVERSUBSCRIBED}"
         notes.append(f"# {OVERSUBSCRIBED}: {where.removesuffix(f', {OVERSUBSCRIBED}')}")
     table = launch(options, program_of(benchmark, own), placed, on_line, limit, notes, hosts)
     return replace(table, where=f"measured on {where}")
