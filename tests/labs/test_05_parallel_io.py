@@ -172,7 +172,7 @@ def test_the_solved_lab_shows_what_it_promises(solved_run):
     compared = [line.partition("recorded ")[2].split(", yours ") for line in told if line.strip()]
     compared = [pair for pair in compared if len(pair) == 2]
     assert len(compared) == 10 and all(recorded == yours for recorded, yours in compared)
-    assert "| 256, 1022 MiB | 512, 1.993 GiB |\n| two-phase | 32, 128 MiB" in table("patterns = {}")
+    assert "| 256, 1022 MiB | 512, 1.993 GiB |\n| two-phase | 32, 128 MiB" in table("patterns = {")
     assert "read_my_two_phase" in table("session.sweep_reads(")
 
 

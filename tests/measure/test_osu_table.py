@@ -201,7 +201,7 @@ def test_words_between_and_after_the_rows_are_passed_over():
         ),
         (
             LATENCY_7_5.replace("Fail", "Maybe"),
-            "line 6: 'Maybe' in the column Validation is not Pass or Fail",
+            "line 6: 'Maybe' in the column Validation is not Pass, Fail or a number",
         ),
         (BCAST_7_0.replace("1000\n2", "1e3\n2"), "line 3: '1e3' .* is not a whole number"),
         ("\n".join(BCAST_7_0.splitlines()[:2]), "line 2: no row follows the columns"),
