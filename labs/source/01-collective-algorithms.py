@@ -38,8 +38,8 @@
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 #
-# **Predict** marks a question. Write what you expect between the quotes of the next
-# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
+# its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
 #
 # The [glossary](help/glossary.md) explains the terms.

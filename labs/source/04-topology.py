@@ -40,8 +40,8 @@
 # You may skip the sections whose headings end in *(optional)*: no exercise needs them, and the minutes
 # don't include them.
 #
-# **Predict** marks a question. Write what you expect between the quotes of the next
-# `mpilab.predict("")`, and then run its cell: the folded cell below it shows your prediction beside
+# **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
+# its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
 #
 # The [glossary](help/glossary.md) explains the terms.
