@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from mpilab.grading.feedback import render
 from mpilab.grading.referee import DETAILS, Referee
 from mpilab.grading.sandbox import open_sandbox
 from mpilab.judging import rubric
+from mpilab.judging.verdict import SubmissionVerdict
 from mpilab.trace.recording import Recording
 
 RUBRIC = """
@@ -123,6 +125,15 @@ def test_an_answer_that_burns_time_in_each_case_ends_when_its_own_is_used_up(ask
     (item,) = referee.judge(asked, HEAD + BURNS + BINOMIAL, blank=False).items
     assert (item.outcome, item.awarded) == ("fail", 0)
     assert "the answer had used up the processor time that it has; a right one" in item.reason
+
+
+def test_a_trap_in_the_jail_is_on_the_page_with_the_line_of_the_native_run(asked):
+    source = HEAD + "    volatile int none = 0;\n    if (size > 2) return size / none;\n" + BINOMIAL
+    line = source[: source.index("size / none")].count("\n") + 1
+    verdict = Referee(open_sandbox(slot=9)).judge(asked, source, blank=False)
+    page = render(SubmissionVerdict("anna", "02-allgather", (verdict,), ""))
+    assert f"crashed with SIGFPE in line {line}: it divided by zero" in page
+    assert "division by zero" in page and "Look at the divisor" in page
 
 
 ROUND = """
