@@ -474,8 +474,8 @@ def _other_messages(one: Result, other: Result) -> bool:
     """True if both are recorded, and not the same messages were sent in them, in any order."""
     if one.recording is None or other.recording is None:
         return False
-    sent = (np.sort(each.recording.messages[_SENT], order=_SENT) for each in (one, other))
-    return not np.array_equal(*sent)
+    here, there = one.recording.messages[_SENT], other.recording.messages[_SENT]
+    return not np.array_equal(np.sort(here, order=_SENT), np.sort(there, order=_SENT))
 
 
 def _spent(*found: Wrong | None) -> Wrong | None:

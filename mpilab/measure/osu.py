@@ -30,11 +30,13 @@ from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.hosts import slurm
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import build, openmpi
+from mpilab.measure.dataset import processor
 from mpilab.measure.origin import here
 from mpilab.measure.sweep import check_cores, cores_of
 from mpilab.measure.sweep_table import OVERSUBSCRIBED, is_oversubscribed
 from mpilab.util.processes import Said, end_family, trouble
 from mpilab.util.text import ranges, suggestion
+from mpilab.util.units import plural
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 OMB, IMB = "OMB", "IMB"

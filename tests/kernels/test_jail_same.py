@@ -1,5 +1,5 @@
-"""Kernels behave in the jail as they do natively: all of src_c, and every kind of datatype, operation,
-attribute and request. Answers of labs are judged in both (labs/test_rubrics.py)."""
+"""Kernels behave in the jail as they do natively: all of src_c, and every kind of datatype,
+operation, attribute and request. Answers of labs are judged in both (labs/test_rubrics.py)."""
 
 import subprocess
 from pathlib import Path

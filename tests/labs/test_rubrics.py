@@ -120,7 +120,7 @@ MUTANTS = 1
 
 def most_survivors(references):
     """How many mutants of a lab may survive: one of every second reference, and at least one, as a
-    reference that is changed gets other mutants. docs/rubrics.md has the scores of larger samples."""
+    reference that is changed gets other mutants. docs/rubrics.md has scores of larger samples."""
     return max(1, references // 2)
 
 

@@ -9,7 +9,8 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Allreduce(task->send, task->receive, summands_of(task), task->summand, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(task->send, task->receive, summands_of(task), task->summand, MPI_SUM,
+                  MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)

@@ -10,8 +10,8 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Alltoallv(task->send, task->counts, task->places, task->datatype, task->receive, task->counts,
-                  task->places, task->datatype, MPI_COMM_WORLD);
+    MPI_Alltoallv(task->send, task->counts, task->places, task->datatype, task->receive,
+                  task->counts, task->places, task->datatype, MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)

@@ -37,8 +37,8 @@ void print_imb_head(const struct options *options, const char *title, size_t sma
            smallest, largest, title, rule, title, ranks, rule);
     if (largest > 0)
         printf("%*s", WIDTH, "#bytes");
-    printf("%*s%*s%*s%*s", WIDTH, "#repetitions", WIDTH, "t_min[usec]",
-           WIDTH, "t_max[usec]", WIDTH, "t_avg[usec]");
+    printf("%*s%*s%*s%*s", WIDTH, "#repetitions", WIDTH, "t_min[usec]", WIDTH, "t_max[usec]", WIDTH,
+           "t_avg[usec]");
     if (options->validate)
         printf("%*s", WIDTH, "defects");
     printf("\n");
@@ -54,8 +54,8 @@ void print_imb_row(const struct options *options, int has_size, size_t bytes, do
         return;
     if (has_size)
         printf("%*zu", WIDTH, bytes);
-    printf("%*ld%*.*f%*.*f%*.*f", WIDTH, iterations, WIDTH, DECIMALS, us.least,
-           WIDTH, DECIMALS, us.largest, WIDTH, DECIMALS, us.mean);
+    printf("%*ld%*.*f%*.*f%*.*f", WIDTH, iterations, WIDTH, DECIMALS, us.least, WIDTH, DECIMALS,
+           us.largest, WIDTH, DECIMALS, us.mean);
     if (options->validate)
         printf("%*.*f", WIDTH, DECIMALS, (double)errors);
     printf("\n");

@@ -11,16 +11,11 @@ static const struct benchmark {
     const struct collective *collective;
     const struct exchange *exchange;
 } BENCHMARKS[] = {
-    {"latency", LATENCY, NULL, &latency},
-    {"bw", BANDWIDTH, NULL, &bandwidth},
-    {"allgather", COLLECTIVE, &allgather, NULL},
-    {"allreduce", COLLECTIVE, &allreduce, NULL},
-    {"alltoallv", COLLECTIVE, &alltoallv, NULL},
-    {"barrier", BARRIER, NULL, NULL},
-    {"bcast", COLLECTIVE, &bcast, NULL},
-    {"gather", COLLECTIVE, &gather, NULL},
-    {"reduce", COLLECTIVE, &reduce, NULL},
-    {"scatter", COLLECTIVE, &scatter, NULL},
+    {"latency", LATENCY, NULL, &latency},        {"bw", BANDWIDTH, NULL, &bandwidth},
+    {"allgather", COLLECTIVE, &allgather, NULL}, {"allreduce", COLLECTIVE, &allreduce, NULL},
+    {"alltoallv", COLLECTIVE, &alltoallv, NULL}, {"barrier", BARRIER, NULL, NULL},
+    {"bcast", COLLECTIVE, &bcast, NULL},         {"gather", COLLECTIVE, &gather, NULL},
+    {"reduce", COLLECTIVE, &reduce, NULL},       {"scatter", COLLECTIVE, &scatter, NULL},
 };
 
 /* The benchmark and the suite of a name such as osu_bcast; NULL for an unknown one. IMB's are the
@@ -94,7 +89,7 @@ int main(int argc, char **argv)
     MPI_Finalize();
     if (failed == 0 || rank != 0)
         return EXIT_SUCCESS;
-    printf("DATA VALIDATION ERROR: %s exited with status %d on message size %zu.\n",
-           name, EXIT_FAILURE, failed);
+    printf("DATA VALIDATION ERROR: %s exited with status %d on message size %zu.\n", name,
+           EXIT_FAILURE, failed);
     return EXIT_FAILURE;
 }

@@ -10,8 +10,8 @@ static void prepare(const struct task *task)
 
 static void call(const struct task *task)
 {
-    MPI_Scatter(task->send, (int)task->bytes, task->datatype, task->receive, (int)task->bytes, task->datatype,
-                ROOT, MPI_COMM_WORLD);
+    MPI_Scatter(task->send, (int)task->bytes, task->datatype, task->receive, (int)task->bytes,
+                task->datatype, ROOT, MPI_COMM_WORLD);
 }
 
 static int wrong(const struct task *task)

@@ -72,8 +72,8 @@ void print_collective_row(const struct options *options, size_t bytes, double ow
     else
         printf("%*.*f", BARRIER_WIDTH, DECIMALS, us.mean);
     if (options->full)
-        printf("%*.*f%*.*f%*ld", WIDTH, DECIMALS, us.least, WIDTH, DECIMALS, us.largest, ITERATIONS_WIDTH,
-               iterations);
+        printf("%*.*f%*.*f%*ld", WIDTH, DECIMALS, us.least, WIDTH, DECIMALS, us.largest,
+               ITERATIONS_WIDTH, iterations);
     end_row(options, errors);
 }
 
