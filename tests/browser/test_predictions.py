@@ -55,8 +55,7 @@ def form_of(panel, cell):
 
 def save(page, notebook):
     """Save by Ctrl+S: the sources of the file's cells."""
-    # JupyterLab makes a checkpoint after it has saved.
-    with page.expect_response(lambda response: response.request.method == "POST"):
+    with page.expect_response(lambda response: response.request.method == "PUT"):
         page.keyboard.press("Control+S")
     return [cell.source for cell in nbformat.read(notebook, as_version=4).cells]
 
