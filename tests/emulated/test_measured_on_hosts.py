@@ -37,6 +37,6 @@ def test_osus_tables_are_printed_for_two_mappings_of_the_hosts(capsys):
         )
     for table in (by_slot, by_node):
         assert table.rows["size"].tolist() == [64, 128] and table.all_valid
-        assert "8 ranks, on the emulated hosts of two-groups" in table.where
+        assert "8 ranks, oversubscribed, on the emulated hosts of two-groups" in table.where
     assert main("bench osu_barrier --hosts two-groups --map-by node -i 3 -x 1".split()) == 0
     assert capsys.readouterr().out.startswith("# emulated hosts: two-groups, on ")
