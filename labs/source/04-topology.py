@@ -1646,7 +1646,9 @@ for nodes in (4, 8):
             for ppn in range(1, 9)
             if seconds["leaders", nodes, bytes_, ppn] < seconds["linear", nodes, bytes_, ppn]
         ]
-        said.append(f"{nodes} hosts, {byte_size(bytes_)}: {f'from {wins[0]} on' if wins else 'never'}")
+        said.append(
+            f"{nodes} hosts, {byte_size(bytes_)}: {f'from {wins[0]} on' if wins else 'never'}"
+        )
 enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 
 # %% [markdown]
