@@ -133,10 +133,7 @@ def _line(
     of = _medians(table, kernel, axis)
     values = sorted(of)
     if relative_to is not None:
-        other = {
-            row[axis].item(): float(row["median_s"])
-            for row in table[table["kernel"] == relative_to]
-        }
+        other = _medians(table, relative_to, axis)
         values = [value for value in values if value in other]
         return np.array(values), np.array([other[value] / of[value] for value in values])
     return np.array(values), np.array([of[value] for value in values])
