@@ -261,6 +261,32 @@ int bcast_to_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MP
 }
 """
 
+# Its first rank by key, and by its rank in `comm` where keys are equal, sends to all others.
+SPLIT = """#include "mpilab.h"
+int bcast_split(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_split(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, first = 0;
+    MPI_Comm_rank(comm, &rank);
+    for (int period = 1; period <= 3; period++) {
+        MPI_Comm node;
+        int own, size;
+        const int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, -(rank % period),
+                                            MPI_INFO_NULL, &node);
+        if (err != MPI_SUCCESS)
+            return err;
+        MPI_Comm_rank(node, &own);
+        MPI_Comm_size(node, &size);
+        for (int i = 1; i < size && own == 0; i++)
+            MPI_Send(&rank, 1, MPI_INT, i, TAG, node);
+        if (own > 0)
+            MPI_Recv(&first, 1, MPI_INT, 0, TAG, node, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&node);
+    }
+    return MPI_Bcast(buffer, count, datatype, root, comm);
+}
+"""
+
 
 @pytest.mark.parametrize(
     ("source", "name", "case"),
@@ -268,12 +294,13 @@ int bcast_to_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MP
         *((MATCHED, "matched", Case("bcast", 4, 0, datatype=name, root=1)) for name in DATATYPES),
         *((MATCHED, "matched", Case("bcast", 4, 5, datatype=name, root=1)) for name in DATATYPES),
         *((NOBODY, "to_nobody", Case("bcast", ranks, 5, root=ranks - 1)) for ranks in (1, 2)),
+        *((SPLIT, "split", Case("bcast", 6, 5, reversed=way)) for way in (False, True)),
     ],
 )
 def test_what_smpi_lacks_is_simulated_and_the_same_in_the_jail(
     tmp_path, require_tool, source, name, case
 ):
-    """Matched probes, and MPI_Waitany for requests with MPI_PROC_NULL."""
+    """Matched probes, MPI_Waitany for requests with MPI_PROC_NULL, ranks of a node by key."""
     for tool in jail.TOOLS:
         require_tool(tool)
     function, text = f"bcast_{name}", tmp_path / "answer.c"

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 #undef PMPI_Comm_get_errhandler
+#undef PMPI_Comm_split_type
 #undef PMPI_Errhandler_free
 #undef PMPI_Error_class
 #undef PMPI_Irecv
@@ -43,6 +44,36 @@ int simulated_get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MP
     const int err = PMPI_Get_count(status, datatype, &elements);
     *count = elements;
     return err;
+}
+
+/* SMPI orders the ranks on a node as in MPI_COMM_WORLD, whatever their keys and their order in
+ * `comm` are: in a communicator in reverse order, another rank would lead the node. The ranks of
+ * `node` can be in any order here, so equal keys are ordered by the rank in `comm` first. */
+static int reorder(MPI_Comm comm, MPI_Comm node, int key, MPI_Comm *born)
+{
+    int rank, size;
+    MPI_Comm by_rank;
+    int err = PMPI_Comm_size(node, &size);
+    if (err == MPI_SUCCESS && size == 1)
+        return *born = node, MPI_SUCCESS;
+    if (err == MPI_SUCCESS)
+        err = PMPI_Comm_rank(comm, &rank);
+    if (err == MPI_SUCCESS)
+        err = PMPI_Comm_split(node, 0, rank, &by_rank);
+    if (err == MPI_SUCCESS) {
+        err = PMPI_Comm_split(by_rank, 0, key, born);
+        PMPI_Comm_free(&by_rank);
+    }
+    PMPI_Comm_free(&node);
+    return err;
+}
+
+int simulated_comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *born)
+{
+    MPI_Comm node = MPI_COMM_NULL;
+    *born = MPI_COMM_NULL;
+    const int err = PMPI_Comm_split_type(comm, type, key, info, &node);
+    return err != MPI_SUCCESS || node == MPI_COMM_NULL ? err : reorder(comm, node, key, born);
 }
 
 int simulated_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler)

@@ -76,6 +76,10 @@ int simulated_get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MP
 #define PMPI_Get_elements_x(status, datatype, count) \
     simulated_get_elements_x(status, datatype, count)
 
+/* The order of ranks by their keys, which SMPI ignores. */
+int simulated_comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *born);
+#define PMPI_Comm_split_type simulated_comm_split_type
+
 /* Statuses and errors as in Open MPI, and equal addresses as it accepts them. */
 int simulated_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                        int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
