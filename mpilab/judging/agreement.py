@@ -9,7 +9,8 @@ an item wrong, only that case. An item passes only if both find it right.
 Wrong data on Open MPI prove an answer wrong. Where else the two witnesses disagree, or the case is
 too large for Open MPI, a third one, native, is asked about that case: an item fails if two find
 it wrong, with the native run's explanation, unless only SimGrid crashed, twice. Otherwise it
-is ungradable, because the jail may be at fault: its addresses and `long` have 32 bits.
+is ungradable, because the jail may be at fault: its addresses and `long` have 32 bits. So it is
+where both are right, but not by the same messages.
 
 Without the jail, the first witness is a native simulation, whose wrong data are proof as well, and
 there is no third. An answer that calls what SimGrid cannot simulate is run on Open MPI alone,
@@ -23,6 +24,8 @@ Simulated time is judged here as well, because it is the same on every machine.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+
+import numpy as np
 
 from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.diagnosis.model import WRONG_RESULT
@@ -44,6 +47,9 @@ FEW, FEW_RANKS = 4, 8
 # The most ranks with which an answer that cannot be simulated is run on Open MPI.
 MOST_RANKS_ALONE = 16
 NOT_TRIED = frozenset({ERROR, SKIPPED})
+# What messages are compared by.
+_ENDS = ["source", "dest"]
+_SENT = [*_ENDS, "bytes"]
 # For the feedback page; mpilab.grading.grade.tool_notes tells the instructor the remedy.
 NO_SIMULATION = (
     "SimGrid is not installed on the machine that graded this, and the item needs a simulated "
@@ -443,6 +449,13 @@ def _item(
             )
         elif not wrong and SKIPPED in (found.of(case).outcome, real and real.outcome):
             doubts.append("a case was skipped, although none before it failed")
+        elif real and not either and _other_messages(found.of(case), real):
+            differences.append(Difference(item.id, found.of(case), real))
+            first = "in isolation" if found.isolated else "when simulated"
+            differing = differing or (
+                f"With {case.describe()}: right, but it sends other messages {first} than on Open "
+                "MPI"
+            )
     if proof:
         return judge.failed(exercise, item, proof)
     if untried:
@@ -456,6 +469,20 @@ def _item(
     if slow is None and can_be_simulated(exercise) and (said := _data_in_calls(item, found)):
         return _verdict(item, UNGRADABLE, said)
     return slow or _verdict(item, PASS)
+
+
+def _other_messages(one: Result, other: Result) -> bool:
+    """True if both are recorded, and the second sent other messages than the first, in any order.
+
+    In the jail, a message may have half of the bytes: `long`, `size_t` and pointers have 4 there.
+    """
+    if one.recording is None or other.recording is None:
+        return False
+    here, there = (np.sort(run.recording.messages[_SENT], order=_SENT) for run in (one, other))
+    if len(here) != len(there) or np.any(here[_ENDS] != there[_ENDS]):
+        return True
+    least, most = there["bytes"] // 2, there["bytes"]
+    return bool(np.any((here["bytes"] < least) | (here["bytes"] > most)))
 
 
 def _spent(*found: Wrong | None) -> Wrong | None:

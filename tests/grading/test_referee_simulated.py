@@ -136,6 +136,21 @@ def test_a_trap_in_the_jail_is_on_the_page_with_the_line_of_the_native_run(asked
     assert "division by zero" in page and "Look at the divisor" in page
 
 
+ROUND = """
+    const int next = (rank + 1) % size, previous = (rank - 1 + size) % size;
+    MPI_Sendrecv(0, 0, MPI_INT, next, 2, 0, 0, MPI_INT, previous, 2, comm, MPI_STATUS_IGNORE);
+"""
+
+
+def test_right_data_by_other_messages_in_isolation_are_ungradable(judged, tmp_path):
+    items = judged(NATIVELY.format(ROUND) + BINOMIAL)
+    assert outcomes(items) == {"right": "ungradable", "large": "pass", "fast": "pass"}
+    assert (
+        "right, but it sends other messages in isolation than on Open MPI" in items["right"].reason
+    )
+    assert (tmp_path / "kept" / "tree" / "right" / "first").is_dir()
+
+
 FREES_A_SEND_TO_NOBODY = """
     MPI_Request sent;
     MPI_Isend(buffer, 0, datatype, MPI_PROC_NULL, 3, comm, &sent);
