@@ -478,7 +478,8 @@ def _other_messages(one: Result, other: Result) -> bool:
     """
     if one.recording is None or other.recording is None:
         return False
-    here, there = (np.sort(run.recording.messages[_SENT], order=_SENT) for run in (one, other))
+    recordings = one.recording, other.recording
+    here, there = (np.sort(sent.messages[_SENT], order=_SENT) for sent in recordings)
     if len(here) != len(there) or np.any(here[_ENDS] != there[_ENDS]):
         return True
     least, most = there["bytes"] // 2, there["bytes"]
