@@ -206,12 +206,18 @@ def is_safe(name: str) -> bool:
     )
 
 
-def script(limits: Limits, collect: Sequence[str], filled: bool) -> str:
+# kill(2) with -1 ends all processes that this shell can see, but neither itself nor process 1: also
+# those that are just being forked. The loop ends when none is left.
+END_ALL = "while kill -s KILL -- -1; do :; done"
+
+
+def script(limits: Limits, collect: Sequence[str], filled: bool, alone: bool) -> str:
     """The shell script that runs its arguments as the command inside the sandbox.
 
     The work directory is filled from standard input if `filled`. The command is stopped when its
     time is up, and its files are still collected, because that is when the recording of a deadlock
-    is most useful. The shell's own messages are dropped.
+    is most useful. If the command and its descendants are `alone` in the shell's view, they have
+    all ended by then: none can change what is collected. The shell's own messages are dropped.
     """
     lines = [
         "tar --extract --touch --file=- || exit 125" if filled else "",
@@ -221,6 +227,7 @@ def script(limits: Limits, collect: Sequence[str], filled: bool) -> str:
         "exec 4>&2 2>/dev/null </dev/null",
         f'timeout --signal=KILL {limits.wall_seconds} "$@" 2>&4 3>&- 4>&-',
         "code=$?",
+        END_ALL if alone else "",
         packing_script(collect) if collect else "",
         "exit $code",
     ]

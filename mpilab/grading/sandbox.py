@@ -242,6 +242,7 @@ class Sandbox:
     description = ""
     folders: Mapping[str, str] = {}  # variables that name the folders inside, if known in advance
     counts_processes = True  # whether RLIMIT_NPROC counts the run's own processes only
+    is_alone = True  # whether the run sees no other processes than its own
 
     def __init__(self) -> None:
         self.canceled = False
@@ -290,7 +291,8 @@ class Sandbox:
         filling = pack(files) if files else b""
         inner = [
             *rlimits(limits, processes=self.counts_processes),
-            *("/bin/sh", "-c", script(limits, collect, bool(filling)), "sh", *command),
+            *("/bin/sh", "-c", script(limits, collect, bool(filling), self.is_alone)),
+            *("sh", *command),
         ]
         with Run() as run:
             self._runs.add(run)
@@ -343,6 +345,7 @@ class Unsafe(Sandbox):
 
     description = "none: ran with the rights of the grader"
     counts_processes = False  # without a user namespace, all of the grader's user's count
+    is_alone = False
 
     def _enclose(
         self,

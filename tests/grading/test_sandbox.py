@@ -2,6 +2,7 @@
 
 import os
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -448,6 +449,22 @@ def test_the_files_come_back_when_time_is_up(sandbox):
     assert (outcome.returncode, outcome.reason) == (128 + signal.SIGKILL, "wall time")
     assert outcome.files == {"recording": b"here\n"}
     assert 1 <= outcome.wall_seconds < 60
+
+
+def test_nobody_is_left_who_could_change_what_is_collected(sandbox):
+    # A daemon waits for the command's end, then writes to many files, again and again.
+    daemon = (
+        "while kill -0 $PPID 2>/dev/null; do :; done; "
+        "while :; do for file in file*; do echo late > $file; done; done"
+    )
+    outcome = shell(
+        sandbox,
+        "for i in $(seq 500); do echo own > file$i; done\n"
+        f"setsid sh -c {shlex.quote(daemon)} </dev/null >/dev/null 2>&1 &",
+        collect=["file*"],
+    )
+    assert outcome.returncode == 0
+    assert outcome.files == {f"file{i + 1}": b"own\n" for i in range(500)}
 
 
 def test_who_kills_the_clock_inside_meets_the_one_outside(sandbox, monkeypatch):
