@@ -79,7 +79,7 @@ CHECKS = {
     ],
     "Start": ["must_start(CALL, h_request);"],
     "Startall": ["must_start_all(CALL, &n_array_of_requests);"],
-    "Cancel": ["not_held(CALL, h_request);"],
+    "Cancel": ["not_held(CALL, h_request);", "begin_cancel(h_request);"],
     "Request_free": ["not_held(CALL, h_request);"],
     "Sendrecv_replace": ["plain(CALL, datatype, PLAIN);"],
     "File_read_all": ["not_split(CALL, fh);"],
@@ -111,10 +111,12 @@ NOTES = {
     "Type_commit": ["commit(err, h_datatype);"],
     "File_read_all_begin": ["begin_split(CALL, err, fh, SPLIT);"],
     "File_read_at_all_begin": ["begin_split(CALL, err, fh, SPLIT_AT);"],
+    "Irecv": ["receives(err, h_request);"],
+    "Recv_init": ["receives(err, h_request);"],
     # Open MPI's matched messages do not keep their communicator alive.
     "Mprobe": ["hold(CALL, err, H_MESSAGE, h_message, H_COMM, comm);"],
     "Improbe": ["if (n_flag) hold(CALL, err, H_MESSAGE, h_message, H_COMM, comm);"],
-    **{name: ["end_wait();"] for name in (*_WAITS, *_WAITS_FOR_MANY)},
+    **{name: ["end_wait();"] for name in ("Cancel", *_WAITS, *_WAITS_FOR_MANY)},
 }
 
 # Calls that exchange messages of MPI's own, which may still be under way when they fail.

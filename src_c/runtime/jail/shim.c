@@ -219,6 +219,8 @@ struct bounds {
     int is_ordered;                /* no byte is in it twice, or before an earlier one */
     int is_shifted;                /* a part of it has a lower bound of its own */
     int is_packed;                 /* it is MPI_PACKED, or a copy of it */
+    /* Where it is not the first element, MPI may access so much more, before and behind. */
+    int64_t again_before, again_behind;
 };
 
 struct handle {
@@ -226,6 +228,7 @@ struct handle {
     int is_lent;       /* for this call, or forever (what MPI has made): not to be freed */
     int is_fixed;      /* forever */
     int is_persistent; /* of a request: one that can be started */
+    int is_receive;    /* of a request: one that MPI_Irecv or MPI_Recv_init made */
     int is_committed;  /* of a datatype */
     int is_empty;      /* of a datatype: MPI finds no data in it */
     int split;         /* of a file: which split read is in progress, or 0 */
@@ -439,6 +442,25 @@ static void begin_wait(int count, const u32 *requests)
             jail_fault_at_null = "a request failed, and one of a file was waited for with it";
 }
 
+static void receives(int err, u32 number)
+{
+    if (err == MPI_SUCCESS && number != 0)
+        tables[H_REQUEST].all[number].is_receive = 1;
+}
+
+/* SMPI 3.32 frees a send that was canceled, and finds it again when a receive looks for messages; and it
+ * looks for a matched message among those that wait for a match. */
+static void begin_cancel(u32 request)
+{
+#ifdef MPILAB_SIMULATED
+    if (request != 0 && !tables[H_REQUEST].all[request].is_receive)
+        jail_not_simulated("MPI_Cancel of a send");
+    jail_fault_at_null = "it would cancel a message that has been matched, which SMPI cannot";
+#else
+    (void)request;
+#endif
+}
+
 static void end_wait(void)
 {
     jail_fault_at_null = NULL;
@@ -509,7 +531,8 @@ static struct bounds asked(MPI_Datatype type)
     /* MPI's sum, too, may have overflowed. */
     const MPI_Aint high = (MPI_Aint)((uint64_t)low + (uint64_t)extent);
     if (size == MPI_UNDEFINED || size < 0) /* more than an int can hold: out of reach */
-        return (struct bounds){(int64_t)FAR, low, high, 0, (int64_t)FAR, extent, extent, 0, 1, 0};
+        return (struct bounds){
+            (int64_t)FAR, low, high, 0, (int64_t)FAR, extent, extent, 0, 1, 0, 0, 0};
     if (size > 0) /* for an empty type, Open MPI has no true extent */
         PMPI_Type_get_true_extent(type, &true_low, &true_extent);
     return (struct bounds){size,
@@ -521,7 +544,9 @@ static struct bounds asked(MPI_Datatype type)
                            extent,
                            size == true_extent && extent >= true_extent,
                            low != 0,
-                           type == MPI_PACKED};
+                           type == MPI_PACKED,
+                           0,
+                           0};
 }
 
 static const struct bounds NOTHING = {.size = -1, .is_ordered = 1};
@@ -559,15 +584,17 @@ static void repeat(const char *call, struct bounds *to, const struct bounds *old
     const int64_t behind = near(call, (__int128)(count - 1) * near(call, most_step));
     const int64_t first = near(call, at + least(before, 0));
     const int64_t last = near(call, at + most(behind, 0));
-    const struct bounds here = {.size = near(call, (__int128)old->size * count),
-                                .low = near(call, (__int128)first + old->low),
-                                .high = near(call, (__int128)last + old->high),
-                                .true_low = near(call, (__int128)first + old->true_low),
-                                .true_high = near(call, (__int128)last + old->true_high),
-                                .is_ordered =
-                                    old->is_ordered &&
-                                    (count == 1 || least_step >= old->true_high - old->true_low),
-                                .is_shifted = old->is_shifted};
+    const int64_t more_before = count > 1 ? old->again_before : 0;
+    const int64_t more_behind = count > 1 ? old->again_behind : 0;
+    const struct bounds here = {
+        .size = near(call, (__int128)old->size * count),
+        .low = near(call, (__int128)first + old->low),
+        .high = near(call, (__int128)last + old->high),
+        .true_low = near(call, (__int128)first + old->true_low - more_before),
+        .true_high = near(call, (__int128)last + old->true_high + more_behind),
+        .is_ordered =
+            old->is_ordered && (count == 1 || least_step >= old->true_high - old->true_low),
+        .is_shifted = old->is_shifted};
     if (to->size < 0) {
         *to = here;
         return;
@@ -604,7 +631,42 @@ static void add_after(const char *call, struct bounds *to, const struct bounds *
     to->size = size, to->is_ordered = 0;
 }
 
-static void remember(const char *call, int err, u32 at, struct bounds bounds)
+/* The blocks of a type that SMPI's own steps depend on: the first one, and the last. */
+struct ends {
+    const struct bounds *first, *last; /* the types of their elements; NULL: there is no block */
+    int64_t first_length, last_length;
+    __int128 last_at_least, last_at_most; /* where the last one begins */
+};
+static const struct ends NO_ENDS;
+
+/* From one element to the next, SMPI goes from the beginning to the end of the last block, even if
+ * that is empty; and there it looks for the first block, wherever that is in the type
+ * (Type_Hindexed::serialize and similar functions of SimGrid 3.32). */
+static void step_from_end(const char *call, struct bounds *bounds, const struct ends *ends)
+{
+#ifdef MPILAB_SIMULATED
+    struct bounds first = NOTHING;
+    if (ends->first == NULL)
+        return;
+    const int64_t length = ends->last_length < 0 ? 0 : ends->last_length;
+    const int64_t one = near(call, (__int128)length * ends->last->least_step);
+    const int64_t other = near(call, (__int128)length * ends->last->most_step);
+    const int64_t least_step = near(call, ends->last_at_least + least(one, other));
+    const int64_t most_step = near(call, ends->last_at_most + most(one, other));
+    bounds->least_step = least(bounds->least_step, least_step);
+    bounds->most_step = most(bounds->most_step, most_step);
+    add(call, &first, ends->first, 0, ends->first_length);
+    if (first.size > 0) {
+        bounds->again_before = most(0, bounds->true_low - first.true_low);
+        bounds->again_behind = most(0, first.true_high - bounds->true_high);
+    }
+#else
+    (void)call, (void)bounds, (void)ends;
+#endif
+}
+
+static void remember(const char *call, int err, u32 at, struct bounds bounds,
+                     const struct ends *ends)
 {
     if (err != MPI_SUCCESS || at == 0)
         return;
@@ -621,6 +683,7 @@ static void remember(const char *call, int err, u32 at, struct bounds bounds)
         bounds.true_high = most(bounds.true_high, said.true_high);
         bounds.size = most(bounds.size, said.size);
     }
+    step_from_end(call, &bounds, ends);
     handle_at(call, H_DATATYPE, at)->bounds = bounds;
 }
 
@@ -636,7 +699,7 @@ static void bounds_of_Type_contiguous(const char *call, int err, u32 count, u32 
     const struct bounds old = bounds_of(call, oldtype);
     if (err == MPI_SUCCESS)
         add(call, &bounds, &old, 0, (int)count);
-    remember(call, err, newtype, bounds);
+    remember(call, err, newtype, bounds, &NO_ENDS);
 }
 
 /* Blocks of `length` elements, at strides. */
@@ -648,7 +711,13 @@ static void strided(const char *call, int err, u32 count, u32 length, __int128 l
         add(call, &block, old, 0, (int)length);
         repeat(call, &bounds, &block, 0, least_stride, most_stride, (int)count);
     }
-    remember(call, err, newtype, bounds);
+    const struct ends ends = {old,
+                              old,
+                              (int)length,
+                              (int)length,
+                              ((__int128)(int)count - 1) * least_stride,
+                              ((__int128)(int)count - 1) * most_stride};
+    remember(call, err, newtype, bounds, (int)count > 0 ? &ends : &NO_ENDS);
 }
 
 static void bounds_of_Type_vector(const char *call, int err, u32 count, u32 length, u32 stride,
@@ -668,6 +737,36 @@ static void bounds_of_Type_create_hvector(const char *call, int err, u32 count, 
     strided(call, err, count, length, (int64_t)stride, (int64_t)stride, &old, newtype);
 }
 
+/* The blocks of a type with displacements in elements, or in bytes; `lengths` is NULL if they are all
+ * of the same length. */
+static struct ends elements_of(const struct bounds *old, int count, const int *lengths, int length,
+                               const int *displs)
+{
+    if (count < 1)
+        return NO_ENDS;
+    const __int128 one = (__int128)displs[count - 1] * old->least_step;
+    const __int128 other = (__int128)displs[count - 1] * old->most_step;
+    return (struct ends){old,
+                         old,
+                         lengths == NULL ? length : lengths[0],
+                         lengths == NULL ? length : lengths[count - 1],
+                         one < other ? one : other,
+                         one < other ? other : one};
+}
+
+static struct ends bytes_of(const struct bounds *old, int count, const int *lengths, int length,
+                            const MPI_Aint *displs)
+{
+    if (count < 1)
+        return NO_ENDS;
+    return (struct ends){old,
+                         old,
+                         lengths == NULL ? length : lengths[0],
+                         lengths == NULL ? length : lengths[count - 1],
+                         displs[count - 1],
+                         displs[count - 1]};
+}
+
 static void bounds_of_Type_indexed(const char *call, int err, u32 count, const int *lengths,
                                    const int *displs, u32 oldtype, u32 newtype)
 {
@@ -675,7 +774,8 @@ static void bounds_of_Type_indexed(const char *call, int err, u32 count, const i
     const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
         add_after(call, &bounds, &old, displs[i], lengths[i]);
-    remember(call, err, newtype, bounds);
+    const struct ends ends = elements_of(&old, (int)count, lengths, 0, displs);
+    remember(call, err, newtype, bounds, &ends);
 }
 
 static void bounds_of_Type_create_hindexed(const char *call, int err, u32 count, const int *lengths,
@@ -685,7 +785,8 @@ static void bounds_of_Type_create_hindexed(const char *call, int err, u32 count,
     const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
         add(call, &bounds, &old, displs[i], lengths[i]);
-    remember(call, err, newtype, bounds);
+    const struct ends ends = bytes_of(&old, (int)count, lengths, 0, displs);
+    remember(call, err, newtype, bounds, &ends);
 }
 
 static void bounds_of_Type_create_indexed_block(const char *call, int err, u32 count, u32 length,
@@ -695,7 +796,8 @@ static void bounds_of_Type_create_indexed_block(const char *call, int err, u32 c
     const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
         add_after(call, &bounds, &old, displs[i], (int)length);
-    remember(call, err, newtype, bounds);
+    const struct ends ends = elements_of(&old, (int)count, NULL, (int)length, displs);
+    remember(call, err, newtype, bounds, &ends);
 }
 
 static void bounds_of_Type_create_hindexed_block(const char *call, int err, u32 count, u32 length,
@@ -705,7 +807,8 @@ static void bounds_of_Type_create_hindexed_block(const char *call, int err, u32 
     const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
         add(call, &bounds, &old, displs[i], (int)length);
-    remember(call, err, newtype, bounds);
+    const struct ends ends = bytes_of(&old, (int)count, NULL, (int)length, displs);
+    remember(call, err, newtype, bounds, &ends);
 }
 
 static void bounds_of_Type_create_struct(const char *call, int err, u32 count, const int *lengths,
@@ -717,7 +820,15 @@ static void bounds_of_Type_create_struct(const char *call, int err, u32 count, c
         const struct bounds old = bounds_of(call, types->numbers[i]);
         add(call, &bounds, &old, displs[i], lengths[i]);
     }
-    remember(call, err, newtype, bounds);
+    if ((int)count < 1) {
+        remember(call, err, newtype, bounds, &NO_ENDS);
+        return;
+    }
+    const int last = (int)count - 1;
+    const struct bounds begin = bounds_of(call, types->numbers[0]);
+    const struct bounds end = bounds_of(call, types->numbers[last]);
+    remember(call, err, newtype, bounds,
+             &(struct ends){&begin, &end, lengths[0], lengths[last], displs[last], displs[last]});
 }
 
 static void bounds_of_Type_create_resized(const char *call, int err, u32 oldtype, u64 low,
@@ -732,7 +843,7 @@ static void bounds_of_Type_create_resized(const char *call, int err, u32 oldtype
         bounds.is_shifted |= low != 0;
         bounds.is_packed = old.is_packed;
     }
-    remember(call, err, newtype, bounds);
+    remember(call, err, newtype, bounds, &NO_ENDS); /* as simulated_type_create_resized does */
 }
 
 static void bounds_of_Type_dup(const char *call, int err, u32 oldtype, u32 newtype)
@@ -743,9 +854,14 @@ static void bounds_of_Type_dup(const char *call, int err, u32 oldtype, u32 newty
         add(call, &bounds, &old, 0, 1);
         bounds.is_packed = old.is_packed;
     }
-    remember(call, err, newtype, bounds);
-    if (err == MPI_SUCCESS && newtype != 0)
-        tables[H_DATATYPE].all[newtype].is_committed = tables[H_DATATYPE].all[oldtype].is_committed;
+    remember(call, err, newtype, bounds, &NO_ENDS);
+    if (err != MPI_SUCCESS || newtype == 0)
+        return;
+    struct handle *const made = &tables[H_DATATYPE].all[newtype];
+    made->is_committed = tables[H_DATATYPE].all[oldtype].is_committed;
+    made->bounds.least_step = least(made->bounds.least_step, old.least_step);
+    made->bounds.most_step = most(made->bounds.most_step, old.most_step);
+    made->bounds.again_before = old.again_before, made->bounds.again_behind = old.again_behind;
 }
 
 /* When Open MPI 5.0.11 packs or unpacks data on one rank, as a collective does with a rank's own
@@ -773,7 +889,7 @@ static void within_array(const char *call, int err, u32 dimensions, const int *s
         all = near(call, all * sizes[i]);
     if (err == MPI_SUCCESS)
         add(call, &bounds, &old, 0, (int64_t)all);
-    remember(call, err, newtype, bounds);
+    remember(call, err, newtype, bounds, &NO_ENDS);
 }
 
 static void within_sizes(const char *call, u32 dimensions, const int *sizes, const int *parts,
@@ -1720,20 +1836,36 @@ IMPORT(void, mpilab_place, u32 place)
 
 /* --- WASI: only what printing, exit() and a loop that polls need */
 
+/* All pieces are checked before the first one is written. Like Linux, it accepts a limited number of
+ * pieces, and of bytes in all. */
 WASI(u32, fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
 {
-    u32 all = 0;
+    enum { MOST_PIECES = 1024, EBADF_INSIDE = 8, EINVAL_INSIDE = 28 };
+    FILE *const to = descriptor == 1 ? stdout : stderr;
+    struct {
+        u32 at, bytes;
+    } all[MOST_PIECES];
+    u64 sum = 0;
     if (descriptor != 1 && descriptor != 2)
-        return 8; /* EBADF */
+        return EBADF_INSIDE;
+    if (count > MOST_PIECES)
+        return EINVAL_INSIDE;
+    must_span("printf", written, 4);
+    if (count > 0)
+        memcpy(all, must_span("printf", pieces, (int64_t)count * (int64_t)sizeof *all),
+               count * sizeof *all);
     for (u32 i = 0; i < count; i++) {
-        const u64 piece = load_wide("printf", pieces + 8 * i);
-        const u32 at = (u32)piece, bytes = (u32)(piece >> 32);
-        if (bytes > 0)
-            fwrite(must_span("printf", at, bytes), 1, bytes, descriptor == 1 ? stdout : stderr);
-        all += bytes;
+        if (all[i].bytes > 0)
+            must_span("printf", all[i].at, all[i].bytes);
+        sum += all[i].bytes;
     }
-    fflush(descriptor == 1 ? stdout : stderr);
-    store("printf", written, all);
+    if (sum > INT32_MAX)
+        return EINVAL_INSIDE;
+    for (u32 i = 0; i < count; i++)
+        if (all[i].bytes > 0)
+            fwrite(memory->data + all[i].at, 1, all[i].bytes, to);
+    fflush(to);
+    store("printf", written, (u32)sum);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #undef PMPI_Comm_get_errhandler
 #undef PMPI_Comm_split_type
 #undef PMPI_Errhandler_free
+#undef PMPI_Cancel
 #undef PMPI_Error_class
 #undef PMPI_Irecv
 #undef PMPI_Isend
@@ -367,8 +368,49 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
 int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
                                   MPI_Datatype *type)
 {
+    /* It may overflow, as in MPI itself; the shim refuses to use such a type. */
+    const MPI_Aint upper_bound = (MPI_Aint)((uint64_t)lower_bound + (uint64_t)extent);
     const int lengths[] = {1, 1, 1, 0};
-    const MPI_Aint places[] = {lower_bound, 0, lower_bound + extent, extent};
+    const MPI_Aint places[] = {lower_bound, 0, upper_bound, extent};
     const MPI_Datatype parts[] = {MPI_LB, of, MPI_UB, MPI_BYTE};
     return PMPI_Type_create_struct(4, lengths, places, parts, type);
+}
+
+/* `count` times the same length, which the caller frees; NULL if there is no memory. */
+static int *same_lengths(int count, int length)
+{
+    int *const all = malloc((size_t)(count > 0 ? count : 1) * sizeof *all);
+    for (int i = 0; all != NULL && i < count; i++)
+        all[i] = length;
+    return all;
+}
+
+int simulated_type_create_indexed_block(int count, int length, const int displs[], MPI_Datatype of,
+                                        MPI_Datatype *type)
+{
+    int *const lengths = same_lengths(count, length);
+    if (lengths == NULL)
+        return MPI_ERR_NO_MEM;
+    const int err = PMPI_Type_indexed(count, lengths, displs, of, type);
+    free(lengths);
+    return err;
+}
+
+int simulated_type_create_hindexed_block(int count, int length, const MPI_Aint displs[],
+                                         MPI_Datatype of, MPI_Datatype *type)
+{
+    int *const lengths = same_lengths(count, length);
+    if (lengths == NULL)
+        return MPI_ERR_NO_MEM;
+    const int err = PMPI_Type_create_hindexed(count, lengths, displs, of, type);
+    free(lengths);
+    return err;
+}
+
+/* SMPI crashes if there is no request, and frees one that is complete from the beginning twice. */
+int simulated_cancel(MPI_Request *request)
+{
+    if (*request == MPI_REQUEST_NULL)
+        return MPI_ERR_REQUEST;
+    return place_of(*request) < of_nobody.count ? MPI_SUCCESS : PMPI_Cancel(request);
 }

@@ -124,6 +124,18 @@ int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Ain
                                   MPI_Datatype *type);
 #define PMPI_Type_create_resized simulated_type_create_resized
 
+/* SMPI allocates as many lengths as the blocks have elements, and writes one for each block. */
+int simulated_type_create_indexed_block(int count, int length, const int displs[], MPI_Datatype of,
+                                        MPI_Datatype *type);
+int simulated_type_create_hindexed_block(int count, int length, const MPI_Aint displs[],
+                                         MPI_Datatype of, MPI_Datatype *type);
+#define PMPI_Type_create_indexed_block  simulated_type_create_indexed_block
+#define PMPI_Type_create_hindexed_block simulated_type_create_hindexed_block
+
+/* Requests that SMPI cannot cancel. */
+int simulated_cancel(MPI_Request *request);
+#define PMPI_Cancel simulated_cancel
+
 /* Matched probes, which SMPI does not have. */
 int simulated_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
 int simulated_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
