@@ -25,28 +25,38 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
-from mpilab.kernels import build, jail, openmpi
+from mpilab.hosts import platforms
+from mpilab.kernels import build, jail, openmpi, simgrid
 from mpilab.kernels.symbols import GROUPS, mpi_calls
 
 # How fuzz.c ends a process: MPI waits, the shim or the recorder does not return, or a trap in a
 # callback or in a collective under way.
 BLOCKED, STALLED, ENDED_INSIDE = 75, 76, 77
 SANITIZED = 99
+# SimGrid ends the run at arguments that it does not accept: smpirun's exit status, as a shell's.
+ABORTED, GIVEN_UP = 128 + signal.SIGABRT, "given up by SimGrid"
 QUIET = {
     # Buffers that overlap are the kernel's own fault, so reports of functions do not end the run.
     "ASAN_OPTIONS": "halt_on_error=0:detect_leaks=0:allow_user_segv_handler=0:handle_abort=0:"
     f"exitcode={SANITIZED}:detect_odr_violation=0:allocator_may_return_null=1:"
-    "alloc_dealloc_mismatch=0",
+    "alloc_dealloc_mismatch=0:"
+    # MPI itself has no sanitizer: where it uses what it has freed, it is to find no valid address.
+    "max_free_fill_size=65536:free_fill_byte=213",
     "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:exitcode={SANITIZED}",
 }
+GUARD, RESERVED = 1 << 31, 1 << 33  # of addresses, around a kernel's memory: as in wasm2c_runtime.c
 CALLS = 400
+BUILDS = ("openmpi", "simgrid")
 PROGRAM = jail.FOLDER / "fuzz"
+SIMULATED_PROGRAM = simgrid.FOLDER / "jail" / "fuzz.so"
 _REPORT = re.compile(r"(ERROR: AddressSanitizer: (?!memcpy-param-overlap).*|.*: runtime error: .*)")
 _FAULT_AT_NULL = re.compile(r"ERROR: AddressSanitizer: SEGV on unknown address 0x0*[0-9a-f]{1,3} ")
 _FAULT_TRAPS = "# a fault at NULL is a trap here"
+_GAVE_UP = re.compile(r"/CRITICAL\] (?!Not yet implemented)(.*)")
 _CALL = re.compile(r"^(\d+) ((?:MPI|mpilab)_\w+)\([^()]*\)(.*)$")
 NESTED = 1 << 20  # the first index of a call that a callback makes: as in fuzz.c
 # How often a sequence is made at most, and how many of these runs may end in a call that waits
@@ -94,6 +104,12 @@ BY_HAND = {
     "mpilab_statics": "u. u.",
     "MPI_File_set_view": "hF lp hD eD xn hI",
     "MPI_File_get_view": "hF u. oD oD uc",
+    "fd_close": "d.",
+    "fd_fdstat_get": "d. uc",
+    "fd_seek": "d. l. i. u.",
+    "fd_write": "d. w. nw u.",
+    "proc_exit": "i.",
+    "sched_yield": "",
 }
 _BLOCKS = {
     "MESSAGE": "Recv Probe Mprobe",
@@ -101,7 +117,7 @@ _BLOCKS = {
     "ANY_REQUEST": "Waitany Waitsome",
     "RECEIVER": "Send Ssend Rsend",
     "OTHERS": "Sendrecv Sendrecv_replace Buffer_detach Comm_disconnect",
-    "ENDS": "Abort",
+    "ENDS": "Abort proc_exit",
 }
 # More often than the others: what makes the objects that these use.
 _WEIGHTS = {
@@ -109,7 +125,7 @@ _WEIGHTS = {
     r"Type_(commit|free|size|get)": 3,
     r"Type_": 6,
     r"(I|Ib|Is|Ir)send$|Irecv$|_init$": 6,
-    r"Start|Test|Wait": 5,
+    r"Start|Test|Wait|fd_write": 5,
     r"Comm_(rank|size|compare)|Group_|Wt|Error|Get_proc|mpilab": 1,
 }
 
@@ -167,12 +183,21 @@ def roles() -> dict[str, str]:
     return found
 
 
-def table(allowed: bool = False) -> str:
+def offered(simulated: bool = False) -> dict[str, str]:
+    """{name: type} of what a kernel can call in a build of the shim: MPI, and what printing needs.
+
+    The shim for SimGrid has no files: kernels that read them are not simulated.
+    """
+    every = {**jail.offered(), **jail.WASI}
+    return {n: kind for n, kind in every.items() if not (simulated and "MPI_File_" in n)}
+
+
+def table(allowed: bool = False, simulated: bool = False) -> str:
     """The calls as fuzz.c includes them; with `allowed`, those that no exercise allows are never
     made."""
     lines, known = [], roles()
     permitted = mpi_calls(GROUPS)
-    for name, kind in sorted(jail.offered().items()):
+    for name, kind in sorted(offered(simulated).items()):
         short, (takes, _, gives) = name.removeprefix("MPI_"), kind.partition(">")
         if 2 * len(takes) != len(known[name]):
             raise ValueError(f"{name}: {known[name]!r} for {takes!r}")
@@ -181,7 +206,8 @@ def table(allowed: bool = False) -> str:
         if allowed and name.startswith("MPI_") and not permitted.fullmatch(name):
             weight = 0
         given = [f"({'u64' if letter == 'l' else 'u32'})a[{at}]" for at, letter in enumerate(takes)]
-        row = [name, f'"{known[name]}"', blocks, str(weight), *given]
+        where = "PRINTED" if name in jail.WASI else "CALLED"
+        row = [name, where, f'"{known[name]}"', blocks, str(weight), *given]
         lines.append(f"{'FUZZED' if gives else 'FUZZED_VOID'}({', '.join(row)})")
     return "\n".join(lines) + "\n"
 
@@ -191,12 +217,14 @@ def table(allowed: bool = False) -> str:
 
 @dataclass(frozen=True)
 class Sequence:
-    """Which calls a run makes: all `calls` of this seed except those in `skipped`."""
+    """Which calls a run makes: all `calls` of this seed except those in `skipped`; `simulated`: of
+    the shim for SimGrid's SMPI, where all ranks share a process."""
 
     seed: int
     ranks: int
     calls: int = CALLS
     skipped: frozenset[int] = frozenset()
+    simulated: bool = False
 
 
 @dataclass(frozen=True)
@@ -241,55 +269,55 @@ def _calls(log: str) -> list[tuple[int, str, str]]:
     return made
 
 
-def build_program(allowed: bool = False) -> Path:
+def build_program(allowed: bool = False, simulated: bool = False) -> Path:
     """The program that makes the calls, as in `table`, built with sanitizers."""
-    jail.FOLDER.mkdir(parents=True, exist_ok=True)
-    listed, wanted = jail.FOLDER / "fuzz_calls.inc", table(allowed)
+    program = SIMULATED_PROGRAM if simulated else PROGRAM
+    program.parent.mkdir(parents=True, exist_ok=True)
+    listed, wanted = program.parent / "fuzz_calls.inc", table(allowed, simulated)
     if not listed.exists() or listed.read_text(encoding="utf-8") != wanted:
         listed.write_text(wanted, encoding="utf-8")
-    said = build.make("jail-fuzz", timeout=600.0)
+    if simulated:
+        smpicc = simgrid.tool("smpicc")
+        said = build.make("simulated-jail-fuzz", timeout=600.0, smpicc=smpicc)
+    else:
+        said = build.make("jail-fuzz", timeout=600.0)
     if said.returncode != 0:
         raise SystemExit(f"fuzz_jail: it cannot be built:\n{said.stderr[-4000:]}")
-    return PROGRAM
+    return program
 
 
 def run(sequence: Sequence, folder: Path) -> Run:
     """Make the calls of a sequence, in new processes."""
-    log = folder / f"log-{sequence.seed}-{sequence.ranks}"
+    log = folder / f"log-{sequence.seed}-{sequence.ranks}{'-simulated' * sequence.simulated}"
     data = folder / "data"
     if not data.exists():
         data.write_bytes(bytes(range(256)) * 300 + b"end")
-    command = [str(PROGRAM), str(sequence.seed), "0", str(sequence.calls), str(data), str(log)]
+    command = [str(sequence.seed), "0", str(sequence.calls), str(data), str(log)]
     command += map(str, sorted(sequence.skipped))
-    if sequence.ranks > 1:
-        command[:0] = [openmpi.tool("mpirun"), "-n", str(sequence.ranks)]
-    with tempfile.TemporaryDirectory(dir=folder) as own:
-        settings = openmpi.environment(
-            sequence.ranks,
-            **QUIET,
-            **openmpi.mpi_io("ompio"),  # as around an answer (mpilab/grading/workers.py)
-            TMPDIR=own,
-            # Processes that are killed leave their segments, whose names come again.
-            OMPI_MCA_btl_sm_backing_directory=own,
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as own,
+        (folder / f"{log.name}.error").open("w+b") as said,
+    ):
+        how = _simulating if sequence.simulated else _on_openmpi
+        command, settings = how(sequence, command, own)
+        process = subprocess.Popen(
+            command,
+            cwd=own,
+            env=settings,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
-        with (folder / f"{log.name}.error").open("w+b") as said:
-            process = subprocess.Popen(
-                command,
-                env=settings,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(30 + 0.2 * sequence.calls)
-            except subprocess.TimeoutExpired:
-                code = BLOCKED
-            with contextlib.suppress(ProcessLookupError):  # all of them have ended
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            said.seek(0)
-            error = said.read().decode(errors="replace")
+        try:
+            code = process.wait(30 + 0.2 * sequence.calls)
+        except subprocess.TimeoutExpired:
+            code = BLOCKED
+        with contextlib.suppress(ProcessLookupError):  # all of them have ended
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        said.seek(0)
+        error = said.read().decode(errors="replace")
     logs = []
     for rank in range(sequence.ranks):
         path = Path(f"{log}.{rank}")
@@ -297,13 +325,70 @@ def run(sequence: Sequence, folder: Path) -> Run:
         for one in (path, Path(f"{path}.recording")):
             one.unlink(missing_ok=True)
     Path(f"{log}.error").unlink(missing_ok=True)
+    if not any(logs):
+        raise SystemExit(f"fuzz_jail: it does not begin:\n{error[-4000:]}")
     return _judged(code, error, logs)
 
 
+def _on_openmpi(sequence: Sequence, given: list[str], own: str) -> tuple[list[str], dict[str, str]]:
+    """(command, environment) of a run on Open MPI; `own` is the folder for its files."""
+    command = [str(PROGRAM), *given]
+    if sequence.ranks > 1:
+        command[:0] = [openmpi.tool("mpirun"), "-n", str(sequence.ranks)]
+    settings = openmpi.environment(
+        sequence.ranks,
+        **QUIET,
+        **openmpi.mpi_io("ompio"),  # as around an answer (mpilab/grading/workers.py)
+        TMPDIR=own,
+        # Processes that are killed leave their segments, whose names come again.
+        OMPI_MCA_btl_sm_backing_directory=own,
+    )
+    return command, settings
+
+
+def _simulating(sequence: Sequence, given: list[str], own: str) -> tuple[list[str], dict[str, str]]:
+    """The same for a simulation."""
+    where = platforms.platform(f"flat-1x{sequence.ranks}")
+    folder = Path(own)
+    (folder / "program").symlink_to(SIMULATED_PROGRAM)
+    (folder / "preloaded.so").symlink_to(SIMULATED_PROGRAM.with_name("fuzz_preloaded.so"))
+    (folder / "sanitizer.so").symlink_to(_runtime_of_sanitizer())
+    (folder / "platform.xml").write_text(platforms.xml(where), encoding="utf-8")
+    hosts = [where.description.hosts[0].name] * sequence.ranks
+    (folder / "hosts").write_text("".join(f"{name}\n" for name in hosts), encoding="utf-8")
+    smpirun = simgrid.tool("smpirun")
+    settings = {
+        **platforms.options(where, simgrid.version_of(smpirun)),
+        "smpi/tmpdir": ".",
+        "contexts/factory": "thread",  # sanitizers know the stacks of threads only
+    }
+    command = [
+        *(smpirun, "-np", str(sequence.ranks), "-platform", "platform.xml", "-hostfile", "hosts"),
+        *("-wrapper", "env LD_PRELOAD=./preloaded.so:./sanitizer.so"),
+        *("./program", *given),
+        *(f"--cfg={name}:{value}" for name, value in settings.items()),
+        *(f"--log={name}.thres:warning" for name in ("smpi_config", "xbt_cfg")),
+    ]
+    quiet = {**QUIET, "ASAN_OPTIONS": QUIET["ASAN_OPTIONS"] + ":verify_asan_link_order=0"}
+    return command, {**os.environ, **quiet, "LC_ALL": "C", "TMPDIR": own}
+
+
+@cache
+def _runtime_of_sanitizer() -> str:
+    """The library that a program without sanitizers must load before one that has them."""
+    said = build.run([os.environ.get("CC", "cc"), "-print-file-name=libasan.so"], 60.0)
+    return said.stdout.strip()
+
+
 def _judged(code: int, error: str, logs: list[str]) -> Run:
+    # SimGrid ends the ranks of a deadlock, and may crash while it does.
+    error, is_deadlock, _ = error.partition("Deadlock detected")
+    if is_deadlock:
+        code = BLOCKED
+    gave_up = _GAVE_UP.search(error) if code == ABORTED else None
     # A fault that jail_fault knows is a trap.
     is_trap = any(_FAULT_TRAPS in log for log in logs)
-    reports = _REPORT.finditer(error)
+    reports = (r for r in _REPORT.finditer(error) if not _is_in_guard_zone(r[0], logs))
     found = next((r for r in reports if not (is_trap and _FAULT_AT_NULL.match(r[0]))), None)
     if found is not None:
         at = re.search(r"#\d+ \S+ in (.*)", error[found.start() :])
@@ -312,6 +397,8 @@ def _judged(code: int, error: str, logs: list[str]) -> Run:
         why = "a call does not return"
     elif code < 0 or "exited on signal" in error:
         why = f"signal {-code}" if code < 0 else "signal"
+    elif gave_up is not None and "refcount" in gave_up[1]:  # it uses a request that it has freed
+        why = f"SimGrid: {gave_up[1]}"
     else:
         why = ""
     ended = [log for log in logs if "\nend\n" not in log and not log.endswith("end\n")]
@@ -325,7 +412,12 @@ def _judged(code: int, error: str, logs: list[str]) -> Run:
     # mpirun misses MPI_Finalize, which no kernel calls.
     if code == 1 and "Exit code:" not in error and all(log.endswith("end\n") for log in logs):
         code = 0
-    name = {0: "end", BLOCKED: "blocked", ENDED_INSIDE: "a trap that nothing follows"}
+    name = {
+        0: "end",
+        BLOCKED: "blocked",
+        ENDED_INSIDE: "a trap that nothing follows",
+        ABORTED: GIVEN_UP,
+    }
     return Run(
         re.sub(r"0x[0-9a-f]+|pid \d+|==\d+==", "", why),
         name.get(code, str(code)),
@@ -333,6 +425,14 @@ def _judged(code: int, error: str, logs: list[str]) -> Run:
         error,
         tuple(logs),
     )
+
+
+def _is_in_guard_zone(said: str, logs: list[str]) -> bool:
+    """True for a fault where nothing is, around a kernel's memory (wasm2c_runtime.c): it ends a
+    kernel like a trap."""
+    at = re.search(r"SEGV on unknown address 0x([0-9a-f]+)", said)
+    begin = (int(b, 16) for log in logs for b in re.findall(r"^# memory 0x([0-9a-f]+)", log, re.M))
+    return at is not None and any(b - GUARD <= int(at[1], 16) < b + RESERVED + GUARD for b in begin)
 
 
 def run_past_traps(sequence: Sequence, folder: Path) -> Iterator[tuple[Sequence, Run]]:
@@ -347,11 +447,11 @@ def run_past_traps(sequence: Sequence, folder: Path) -> Iterator[tuple[Sequence,
         yield sequence, ended
         left_out = ended.trapped()
         if not ended.why and not left_out and ended.ending != "end":
-            left_out, blocked = ended.unfinished(), blocked + 1
+            left_out, blocked = ended.unfinished(), blocked + (ended.ending != GIVEN_UP)
         if not left_out or blocked > MOST_BLOCKED:
             return
         skipped = sequence.skipped | left_out
-        sequence = Sequence(sequence.seed, sequence.ranks, sequence.calls, skipped)
+        sequence = replace(sequence, skipped=skipped)
 
 
 # --- a finding
@@ -373,7 +473,7 @@ def minimized(
 
     def attempt(skipped: frozenset[int]) -> bool:
         nonlocal best, found
-        tried = Sequence(best.seed, best.ranks, best.calls, skipped)
+        tried = replace(best, skipped=skipped)
         again = run(tried, folder)
         if key_of(again.why) != key_of(first.why):
             return False
@@ -425,7 +525,8 @@ def report(sequence: Sequence, found: Run) -> str:
     lines = [
         f"FOUND {found.why}" + ("" if is_real(found) else " (only after a trap)"),
         f"  tools/fuzz_jail.py --seed {sequence.seed} --ranks {sequence.ranks} "
-        f"--calls {sequence.calls}" + (f" --skip {skipped}" if skipped else ""),
+        f"--calls {sequence.calls} --builds {'simgrid' if sequence.simulated else 'openmpi'}"
+        + (f" --skip {skipped}" if skipped else ""),
         *(f"    {line}" for line in found.log.splitlines()[-60:]),
         *(f"  | {line}" for line in error[:45]),
     ]
@@ -435,13 +536,16 @@ def report(sequence: Sequence, found: Run) -> str:
 def _sequences(options: argparse.Namespace) -> Iterator[Sequence]:
     if options.seed is not None:
         skipped = _from_ranges(options.skip)
-        for ranks in options.ranks:
-            yield Sequence(options.seed, ranks, options.calls, skipped)
+        for build in options.builds:
+            for ranks in options.ranks:
+                yield Sequence(options.seed, ranks, options.calls, skipped, build == "simgrid")
         return
     seed = options.first
     while True:
         for ranks in options.ranks:
-            yield Sequence(seed, ranks, options.calls if ranks == 1 else options.calls // 2)
+            calls = options.calls if ranks == 1 else options.calls // 2
+            for build in options.builds:
+                yield Sequence(seed, ranks, calls, simulated=build == "simgrid")
             seed += 1
 
 
@@ -462,18 +566,30 @@ def main() -> int:
     parser.add_argument(
         "--allowed", action="store_true", help="only calls that an exercise can allow"
     )
+    parser.add_argument(
+        "--builds",
+        default=",".join(BUILDS),
+        help="of the shim, in turn; default: all that can be built here, of %(default)s",
+    )
     parser.add_argument("--most", type=int, default=3, help="stop after so many findings")
     options = parser.parse_args()
     options.ranks = [int(word) for word in options.ranks.split(",")]
-    build_program(options.allowed)
+    options.builds = options.builds.split(",")
+    if wrong := set(options.builds) - set(BUILDS):
+        parser.error(f"--builds {','.join(sorted(wrong))}: there are {', '.join(BUILDS)}")
+    if not simgrid.available() and options.builds == list(BUILDS):
+        print("SimGrid is not installed: only the build for Open MPI is tried", flush=True)
+        options.builds.remove("simgrid")
+    for one in options.builds:
+        build_program(options.allowed, one == "simgrid")
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mpilab-fuzz-"))
     endings: Counter[str] = Counter()
-    calls: Counter[str] = Counter()
+    calls: Counter[tuple[str, bool]] = Counter()  # by name and build
     known: set[str] = set()
-    sequences = runs = trapped = 0
+    sequences = runs = trapped = unreal = 0
 
-    def one(sequence: Sequence) -> list[tuple[Sequence, Run]]:
+    def attempt(sequence: Sequence) -> list[tuple[Sequence, Run]]:
         return list(run_past_traps(sequence, folder))
 
     try:
@@ -483,14 +599,22 @@ def main() -> int:
                 batch = [s for _, s in zip(range(4 * options.jobs), waiting, strict=False)]
                 if not batch:
                     break
-                for made in pool.map(one, batch):
+                for made in pool.map(attempt, batch):
                     sequences, runs = sequences + 1, runs + len(made)
                     sequence, ended = made[-1]
-                    endings[f"{ended.ending}, {sequence.ranks} ranks"] += 1
-                    calls.update(name for _, name, is_trap in ended.calls() if not is_trap)
+                    where = BUILDS[sequence.simulated]
+                    endings[f"{ended.ending}, {where}, {sequence.ranks} ranks"] += 1
+                    calls.update(
+                        (name, sequence.simulated)
+                        for _, name, is_trap in ended.calls()
+                        if not is_trap
+                    )
                     trapped += sum(len(one.trapped()) for _, one in made)
                     for sequence, ended in made:
                         if not ended.why or key_of(ended.why) in known:
+                            continue
+                        if not is_real(ended):  # the next run is without these traps
+                            unreal += 1
                             continue
                         print(f"found with seed {sequence.seed}: {ended.why}", flush=True)
                         least, found = minimized(
@@ -501,16 +625,23 @@ def main() -> int:
                             known.add(key_of(ended.why))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    permitted = mpi_calls(GROUPS)
-    wanted = [n for n in jail.offered() if not options.allowed or permitted.fullmatch(n)]
-    unused = [name for name in wanted if not calls[name]]
     print(
         f"{sequences} sequences in {time.monotonic() - began:.0f} s, made {runs} times: "
-        f"{calls.total()} calls that no trap precedes, {trapped} trapped, {len(known)} findings"
+        f"{calls.total()} calls that no trap precedes, {trapped} trapped, {len(known)} findings "
+        f"(and {unreal} runs with one only after a trap, which no kernel survives)"
     )
     print("  " + "; ".join(f"{name}: {count}" for name, count in sorted(endings.items())))
-    if unused and options.seed is None:
-        print(f"  never without a trap: {' '.join(unused)}")
+    permitted = mpi_calls(GROUPS)
+    for one in options.builds if options.seed is None else ():
+        simulated = one == "simgrid"
+        unused = [
+            name
+            for name in offered(simulated)
+            if not calls[name, simulated]
+            and (not options.allowed or permitted.fullmatch(name) or name in jail.WASI)
+        ]
+        total = sum(count for (_, where), count in calls.items() if where == simulated)
+        print(f"  {one}: {total} calls; never without a trap: {' '.join(unused) or 'none'}")
     return 1 if known else 0
 
 

@@ -62,7 +62,7 @@ _EXPORTS = {
 }
 # Only the part of WASI that printing needs; exit(), which ends the kernel; and what a loop that
 # polls may call.
-_WASI = {
+WASI = {
     "fd_close": "i>i",
     "fd_fdstat_get": "ii>i",
     "fd_seek": "ilii>i",
@@ -285,7 +285,7 @@ def check(data: bytes, collective: str, allowed: Collection[str] | None = None) 
 
 
 def _check_imports(imports: Iterable[tuple[str, str, int]], types: Sequence[str]) -> None:
-    known = {"mpi": offered(), "wasi_snapshot_preview1": _WASI}
+    known = {"mpi": offered(), "wasi_snapshot_preview1": WASI}
     for module, name, number in imports:
         kind = known.get(module, {}).get(name)
         if kind is None and module == "wasi_snapshot_preview1":

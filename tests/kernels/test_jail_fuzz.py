@@ -18,6 +18,12 @@ def program():
     return fuzz_jail.build_program()
 
 
+@pytest.fixture
+def simulated_program(require_tool):
+    require_tool("smpicc")
+    return fuzz_jail.build_program(simulated=True)
+
+
 @pytest.fixture(autouse=True)
 def tools(require_tool):
     for name in jail.TOOLS:
@@ -25,15 +31,16 @@ def tools(require_tool):
 
 
 def test_every_call_that_the_jail_offers_is_made():
-    roles = fuzz_jail.roles()
-    for name, kind in jail.offered().items():
-        assert name in roles
-        assert f"FUZZED{'' if kind.partition('>')[2] else '_VOID'}({name}, " in fuzz_jail.table()
+    table, simulated = fuzz_jail.table(), fuzz_jail.table(simulated=True)
+    for name, kind in {**jail.offered(), **jail.WASI}.items():
+        row = f"FUZZED{'' if kind.partition('>')[2] else '_VOID'}({name}, "
+        assert row in table
+        assert (row in simulated) == ("MPI_File_" not in name)
 
 
 def test_calls_that_no_exercise_can_allow_are_left_out_if_asked():
     weights = {
-        line.partition("(")[2].split(", ")[0]: int(line.split(", ")[3].rstrip(")"))
+        line.partition("(")[2].split(", ")[0]: int(line.split(", ")[4].rstrip(")"))
         for line in fuzz_jail.table(allowed=True).splitlines()
     }
     assert weights["MPI_Reduce_scatter_block"] == weights["MPI_Bcast"] == 0
@@ -48,6 +55,16 @@ def test_random_calls_find_nothing(seed, ranks, program, tmp_path):
     for made, ended in fuzz_jail.run_past_traps(sequence, tmp_path):
         assert ended.calls(), ended.error
         assert ended.why == "", fuzz_jail.report(made, ended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_random_calls_find_nothing_in_a_simulation(ranks, simulated_program, tmp_path):
+    for seed in (1, 6, 106):
+        sequence = fuzz_jail.Sequence(seed, ranks, 150, simulated=True)
+        for made, ended in fuzz_jail.run_past_traps(sequence, tmp_path):
+            assert ended.calls(), ended.error
+            assert not ended.why or not fuzz_jail.is_real(ended), fuzz_jail.report(made, ended)
 
 
 def test_calls_after_a_trap_are_made_in_a_run_without_it(program, tmp_path):
@@ -92,6 +109,31 @@ def test_a_fault_at_null_hides_no_other_report():
     assert "heap-buffer-overflow" in fuzz_jail._judged(99, fault.format("018") + overrun, [log]).why
 
 
+def test_a_fault_in_the_guard_zones_of_a_kernels_memory_is_a_trap():
+    log = "# memory 0x7f0000000000\n1 MPI_Send(0x8)"
+    fault = "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x{:012x} (pc 0x55)\n"
+    for distance in (-(1 << 31), 0, (1 << 33) + (1 << 31) - 1):
+        inside = fault.format(0x7F0000000000 + distance)
+        assert fuzz_jail._judged(99, inside, [log]).why == ""
+    for distance in (-(1 << 31) - 1, (1 << 33) + (1 << 31)):
+        beyond = fault.format(0x7F0000000000 + distance)
+        assert "SEGV" in fuzz_jail._judged(99, beyond, [log]).why
+    assert "SEGV" in fuzz_jail._judged(99, fault.format(0x18), ["1 MPI_Send(0x8)"]).why
+
+
+def test_simgrid_ends_a_run_without_a_finding_except_by_memory_that_it_has_freed():
+    log = "# memory 0x7f0000000000\n1 MPI_Wait(0x8)"
+    critical = "[n0:0:(1) 0.0] request.cpp:89: [root/CRITICAL] {}\nAborted\n"
+    refused = fuzz_jail._judged(134, critical.format("Invalid operator"), [log])
+    assert (refused.why, refused.ending, refused.unfinished()) == ("", fuzz_jail.GIVEN_UP, {1})
+    freed = fuzz_jail._judged(134, critical.format("Whoops, wrong refcount"), [log])
+    assert "refcount" in freed.why
+    # What SimGrid does to ranks after it has found a deadlock is no finding.
+    fault = "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000018 (pc 0x55)\n"
+    waiting = fuzz_jail._judged(99, "Deadlock detected\n" + fault, [log])
+    assert (waiting.why, waiting.ending, waiting.unfinished()) == ("", "blocked", {1})
+
+
 def test_a_report_of_a_sanitizer_is_found_and_shortened(tmp_path, monkeypatch):
     """As if the fifth call had overrun a buffer, if the second was made before."""
 
@@ -107,5 +149,7 @@ def test_a_report_of_a_sanitizer_is_found_and_shortened(tmp_path, monkeypatch):
     first = run(sequence, tmp_path)
     least, found = fuzz_jail.minimized(sequence, first, tmp_path, float("inf"))
     assert [number for number, _, _ in found.calls()] == [2, 5]
-    assert "--seed 7 --ranks 1 --calls 10 --skip 0-1,3-4,6-9" in fuzz_jail.report(least, found)
+    assert "--seed 7 --ranks 1 --calls 10 --builds openmpi --skip 0-1,3-4,6-9" in fuzz_jail.report(
+        least, found
+    )
     assert fuzz_jail._from_ranges("0-1,3-4,6-9") == least.skipped

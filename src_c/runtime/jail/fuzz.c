@@ -10,13 +10,33 @@
  * the same when one is left out. A trap ends only the call, here, if it can; tools/fuzz_jail.py
  * makes the sequence again without the calls that trapped, until none does. All ranks make the
  * same calls, mostly with the same arguments: collectives meet.
+ *
+ * It is built twice: for Open MPI, and for SMPI (MPILAB_SIMULATED), where all ranks share a process.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fopencookie, dladdr */
+#endif
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+/* What the shim prints for a kernel is counted, not shown; where it gives up because SMPI lacks a
+ * call, only that call ends. */
+static FILE *sink;
+static _Noreturn void give_up(void);
+#undef stdout
+#undef stderr
+#define stdout             sink
+#define stderr             sink
+#define abort              give_up
 #define recorder_note_trap fuzz_note_trap
 #include "settings.h"
 #include "shim.c"
 #undef recorder_note_trap
+#undef abort
+#undef stderr
+#undef stdout
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sanitizer/asan_interface.h>
@@ -24,9 +44,11 @@
 #include <time.h>
 
 #if MPILAB_WASM2C <= 32
-#define CALLED(name) Z_mpiZ_##name
+#define CALLED(name)  Z_mpiZ_##name
+#define PRINTED(name) Z_wasi_snapshot_preview1Z_##name
 #else
-#define CALLED(name) w2c_mpi_##name
+#define CALLED(name)  w2c_mpi_##name
+#define PRINTED(name) w2c_wasi__snapshot__preview1_##name
 #endif
 
 enum {
@@ -40,7 +62,7 @@ enum {
     STALLED_SECONDS = 2
 };
 /* How the process ends, beside 0; tools/fuzz_jail.py has the same numbers. */
-enum { BLOCKED = 75, STALLED = 76, ENDED_INSIDE = 77 };
+enum { BLOCKED = 75, STALLED = 76, ENDED_INSIDE = 77, SANITIZED = 99 };
 
 /* What may keep a call from returning. */
 enum blocks { NEVER, MESSAGE, ALL_REQUESTS, ANY_REQUEST, RECEIVER, OTHERS, ENDS };
@@ -52,24 +74,25 @@ struct fuzzed {
     u32 (*call)(const u64 *a);
 };
 
-#define FUZZED(name, roles, blocks, weight, ...)       \
+#define FUZZED(name, from, roles, blocks, weight, ...) \
     static u32 fuzz_##name(const u64 *a)               \
     {                                                  \
         (void)a;                                       \
-        return (u32)CALLED(name)(NULL, ##__VA_ARGS__); \
+        return (u32)from(name)(NULL, ##__VA_ARGS__);   \
     }
-#define FUZZED_VOID(name, roles, blocks, weight, ...) \
-    static u32 fuzz_##name(const u64 *a)              \
-    {                                                 \
-        CALLED(name)(NULL, ##__VA_ARGS__);            \
-        return MPI_SUCCESS;                           \
+#define FUZZED_VOID(name, from, roles, blocks, weight, ...) \
+    static u32 fuzz_##name(const u64 *a)                    \
+    {                                                       \
+        (void)a;                                            \
+        from(name)(NULL, ##__VA_ARGS__);                    \
+        return MPI_SUCCESS;                                 \
     }
 #include "fuzz_calls.inc"
 #undef FUZZED
 #undef FUZZED_VOID
 static const struct fuzzed all_calls[] = {
-#define FUZZED(name, roles, blocks, weight, ...) {#name, roles, blocks, weight, fuzz_##name},
-#define FUZZED_VOID                              FUZZED
+#define FUZZED(name, from, roles, blocks, weight, ...) {#name, roles, blocks, weight, fuzz_##name},
+#define FUZZED_VOID                                    FUZZED
 #include "fuzz_calls.inc"
 };
 #undef FUZZED
@@ -140,6 +163,57 @@ int fuzz_note_trap(const char *where, const char *why)
     _exit(ENDED_INSIDE);
 }
 
+static _Noreturn void give_up(void)
+{
+    fuzz_note_trap("the shim", "MPI has no such call here");
+    _exit(ENDED_INSIDE); /* not reached */
+}
+
+/* Whether MPI runs, as opposed to the shim or the recorder: which of them is innermost. */
+static int is_in_mpi(void *const *at, int depth)
+{
+    Dl_info own, its;
+    int is_before_signal = 1;
+    dladdr((void *)(uintptr_t)is_in_mpi, &own);
+    for (int i = 0; i < depth; i++) {
+        if (dladdr(at[i], &its) == 0 || its.dli_fname == NULL)
+            continue;
+        const int is_own = its.dli_fbase == own.dli_fbase;
+        if (is_before_signal) { /* the handler's own frames */
+            is_before_signal = !is_own;
+            continue;
+        }
+        if (is_own)
+            return 0;
+        if (strstr(its.dli_fname, "libmpi") != NULL ||
+            strstr(its.dli_fname, "libopen-pal") != NULL ||
+            strstr(its.dli_fname, "libsimgrid") != NULL)
+            return 1;
+    }
+    return 0;
+}
+
+#ifdef MPILAB_SIMULATED
+/* Each rank is a thread, and only one of them runs: what counts is the processor time of its own.
+ * Ranks that wait forever are found by SimGrid itself. */
+static void allow_seconds(int seconds)
+{
+    static timer_t timer;
+    static int is_made;
+    struct sigevent to = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    to._sigev_un._tid = gettid();
+    if (!is_made && timer_create(CLOCK_THREAD_CPUTIME_ID, &to, &timer) != 0)
+        abort();
+    is_made = 1;
+    const struct itimerspec all = {{0, 0}, {seconds, 0}};
+    timer_settime(timer, 0, &all, NULL);
+}
+
+static int needs_more_time(void)
+{
+    return 0;
+}
+#else
 static clock_t call_began; /* processor time */
 static void allow_seconds(int seconds)
 {
@@ -148,27 +222,51 @@ static void allow_seconds(int seconds)
     setitimer(ITIMER_REAL, &all, NULL);
 }
 
-/* In MPI, it waits for what does not come; elsewhere it must not wait, but may get no processor. */
+/* It must not wait, but it may get no processor. */
+static int needs_more_time(void)
+{
+    const struct itimerval more = {{0, 0}, {STALLED_SECONDS, 0}};
+    if (clock() - call_began >= STALLED_SECONDS * CLOCKS_PER_SEC)
+        return 0;
+    setitimer(ITIMER_REAL, &more, NULL);
+    return 1;
+}
+#endif
+
+/* In MPI, it waits for what does not come. */
 static void stalled(int number)
 {
     void *at[40];
-    int is_in_mpi = 0;
-    const int depth = backtrace(at, 40);
+    const int depth = backtrace(at, 40), is_waiting = is_in_mpi(at, depth);
     (void)number;
-    char **const names = backtrace_symbols(at, depth);
-    for (int i = 0; names != NULL && i < depth; i++)
-        if (strstr(names[i], "libmpi") != NULL || strstr(names[i], "libopen-pal") != NULL ||
-            strstr(names[i], "libsimgrid") != NULL)
-            is_in_mpi = 1;
-    if (!is_in_mpi && clock() - call_began < STALLED_SECONDS * CLOCKS_PER_SEC) {
-        const struct itimerval more = {{0, 0}, {STALLED_SECONDS, 0}};
-        setitimer(ITIMER_REAL, &more, NULL);
-        free(names);
+    if (!is_waiting && needs_more_time())
         return;
-    }
     note("# no return\n");
     backtrace_symbols_fd(at, depth, log_file);
-    _exit(is_in_mpi ? BLOCKED : STALLED);
+    _exit(is_waiting ? BLOCKED : STALLED);
+}
+
+/* --- what comes out of the jail */
+
+static u64 came_out; /* bytes */
+
+static ssize_t count_bytes(void *unused, const char *from, size_t bytes)
+{
+    (void)unused, (void)from;
+    came_out += bytes;
+    return (ssize_t)bytes;
+}
+
+/* `fd_write` says how many bytes it wrote: that many came out. */
+static void check_output(const u64 *arguments, u64 before)
+{
+    u32 said = 0;
+    memcpy(&said, memory->data + arguments[3], 4);
+    if (said == came_out - before)
+        return;
+    fprintf(stderr, "fuzz: runtime error: fd_write says %u bytes, and wrote %llu\n", said,
+            (unsigned long long)(came_out - before));
+    _exit(SANITIZED);
 }
 
 /* AddressSanitizer calls it before it reports. Where the fault is, only its report says. */
@@ -317,6 +415,35 @@ static u32 put_words(struct random *of, int is_first)
     return (u32)memory->size - 16;
 }
 
+/* Pieces of a text to print, each an address and a length: at the ends of the memory, beyond them,
+ * and so that address and length together wrap around 2^32. */
+static u32 put_pieces(struct random *of)
+{
+    const u32 end = (u32)memory->size;
+    u32 pieces[2 * LISTED];
+    for (int i = 0; i < LISTED; i++) {
+        const u32 bytes = one_in(of, 4) ? 0 : one_in(of, 20) ? below(of, 1 << 20) : below(of, 300);
+        const u32 kind = below(of, 100);
+        const u32 at = kind < 4    ? wild_address(of)
+                       : kind < 20 ? end - bytes
+                       : kind < 22 ? end - bytes + 1
+                       : kind < 30 ? NULL_ZONE
+                                   : BUFFERS + below(of, 1 << 20);
+        pieces[2 * i] = at;
+        pieces[2 * i + 1] = one_in(of, 60)   ? (u32)wild_number(of)
+                            : one_in(of, 60) ? below(of, 16) - at
+                                             : bytes;
+    }
+    const u32 kind = below(of, 40);
+    const u32 at = kind < 4    ? end - (u32)sizeof pieces
+                   : kind == 4 ? (u32)0 - 8 * (1 + below(of, 4))
+                   : kind == 5 ? wild_address(of)
+                               : place(sizeof pieces);
+    if (at >= NULL_ZONE && (u64)at + sizeof pieces <= end)
+        memcpy(memory->data + at, pieces, sizeof pieces);
+    return at;
+}
+
 static u32 put_a_status(struct random *of)
 {
     struct inside_status made = {(int)below(of, 3), (int)below(of, 3), 0, (int)below(of, 2),
@@ -353,7 +480,15 @@ static u64 argument(struct call *call, char role, char what)
         return one_in(of, 60) ? wild_address(of) : put_handles(of, kind_of(what));
     case 'v': /* an array of numbers */
         return one_in(of, 60) ? wild_address(of) : put_array(perhaps_mine, what);
+    case 'd': /* a file descriptor: mostly one that is open for printing */
+        return one_in(of, 10) ? (u32)wild_number(of) : below(of, one_in(of, 4) ? 6 : 3);
+    case 'w': /* pieces of a text */
+        return put_pieces(of);
     case 'n':
+        if (what == 'w') /* pieces: often more than are in the array */
+            return one_in(of, 25)   ? (u32)wild_number(of)
+                   : one_in(of, 12) ? below(of, 3000)
+                                    : below(of, LISTED + 1);
         return what == 'e' ? (u32)count_of_elements(perhaps_mine)
                : what == 'l'
                    ? (one_in(of, 40) ? (u32)wild_number(of) : below(of, what == 'l' ? 6 : 4))
@@ -473,6 +608,14 @@ static u64 first_of(const struct call *call, const char *role)
     return 0;
 }
 
+#ifdef MPILAB_SIMULATED
+/* SMPI has no MPI_Request_get_status; it reports a deadlock at once. */
+static int is_complete(u32 number)
+{
+    struct random turn = random_of(number, 3000);
+    return !is_valid(H_REQUEST, number) || one_in(&turn, 3);
+}
+#else
 static int is_complete(u32 number)
 {
     int flag = 1;
@@ -480,6 +623,7 @@ static int is_complete(u32 number)
         PMPI_Request_get_status(tables[H_REQUEST].all[number].native, &flag, MPI_STATUS_IGNORE);
     return flag;
 }
+#endif
 
 static int would_block(struct call *call)
 {
@@ -555,7 +699,7 @@ static void note_call(const struct call *call, long index)
     for (int i = 0; call->of->roles[2 * i] != '\0'; i++) {
         const char role = call->of->roles[2 * i];
         const u64 value = call->arguments[i];
-        const int is_address = strchr("oumavbsxkp", role) != NULL;
+        const int is_address = strchr("oumavbsxkpw", role) != NULL;
         at += snprintf(text + at, sizeof text - (size_t)at, "%s", i > 0 ? ", " : "");
         if (is_address)
             at += snprintf(text + at, sizeof text - (size_t)at, "%#x", (u32)value);
@@ -563,7 +707,7 @@ static void note_call(const struct call *call, long index)
             at += snprintf(text + at, sizeof text - (size_t)at, "%lld", (long long)value);
         else
             at += snprintf(text + at, sizeof text - (size_t)at, "%d", (int)value);
-        if (strchr("mavp", role) != NULL && value >= NULL_ZONE &&
+        if (strchr("mavpw", role) != NULL && value >= NULL_ZONE &&
             value + LISTED * 8 < memory->size) {
             int numbers[4];
             memcpy(numbers, memory->data + value, sizeof numbers);
@@ -587,8 +731,11 @@ static void make_call(long index)
         return;
     note_call(&call, index);
     allow_seconds(STALLED_SECONDS);
+    const u64 before = came_out;
     const u32 err = call.of->call(call.arguments);
     allow_seconds(0);
+    if (strcmp(call.of->name, "fd_write") == 0 && err == 0)
+        check_output(call.arguments, before);
     note(" = %d\n", (int)err);
     const u32 made = (u32)first_of(&call, "oD");
     u32 number = 0;
@@ -704,6 +851,9 @@ int main(int argc, char **argv)
     static char skipped[1 << 20];
     for (int i = 6; i < argc; i++)
         skipped[strtol(argv[i], NULL, 10)] = 1;
+    sink = fopencookie(NULL, "w", (cookie_io_functions_t){.write = count_bytes});
+    if (sink == NULL)
+        return 2;
     jail_settings();
     MPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -733,6 +883,7 @@ int main(int argc, char **argv)
 #endif
     /* Until the kernel says so itself: the static variables of this program are none of its own. */
     leftovers_inside(own.data, own.data + SCRATCH, own.data + SCRATCH + PAGE);
+    note("# memory %#llx\n", (unsigned long long)(uintptr_t)own.data);
     lend_all(comm, file);
     for (long index = first; index < last; index++) {
         if (skipped[index])
@@ -743,6 +894,9 @@ int main(int argc, char **argv)
             call_again(comm, file);
     }
     note("end\n");
+#ifdef MPILAB_SIMULATED
+    simulated_meet(MPI_COMM_WORLD); /* the process is one of all ranks */
+#endif
     mpilab_recorder_close();
     _exit(0);
 }

@@ -60,6 +60,24 @@ $(SIM_JAIL)/%.o: runtime/jail/%.c
 
 simulated-jail: $(SIM_JAIL)/shim.o $(SIM_JAIL)/wasm2c_runtime.o $(SIM_JAIL)/inside.o
 
+# Random calls of the shim (../jail/fuzz.c), with sanitizers. Its counterparts of MPI's calls belong to
+# it; the harness does not.
+SIM_FUZZED = $(JAIL)/fuzz.c $(JAIL)/wasm2c_runtime.c $(SIM_RECORDER) \
+             $(filter-out %/absent.c %/agreement.c %/printed.c,$(SIM_OWN))
+
+$(SIM_JAIL)/fuzz.so: $(SIM_FUZZED) $(JAIL)/shim.c $(JAIL)/calls.inc $(JAIL)/jail.h \
+                     $(SIM_JAIL)/fuzz_calls.inc $(wildcard runtime/recorder/*.h runtime/simulated/*.h)
+	@echo '$(SIM_FUZZED)' > $@.sources
+	$(SMPICC) $(filter-out -O2 -MMD -MP,$(subst -std=c11,-std=gnu11,$(SIM_FLAGS))) $(FUZZ_FLAGS) \
+	    -I$(JAIL) -I$(SIM_JAIL) -DMPILAB_SIMULATED -DMPILAB_WASM2C=$(WASM2C) @$@.sources \
+	    -shared -Wl,-Bsymbolic -o $@ -ldl
+
+$(SIM_JAIL)/fuzz_preloaded.so: $(JAIL)/fuzz_preloaded.c
+	@mkdir -p $(@D)
+	$(CC) -shared -fPIC -O1 $(WARNINGS) -o $@ $< -ldl
+
+simulated-jail-fuzz: $(SIM_JAIL)/fuzz.so $(SIM_JAIL)/fuzz_preloaded.so
+
 -include $(patsubst %.o,%.d,$(call sim_object,$(SIM_KERNELS) $(SIM_RECORDER) $(SIM_HARNESS) $(SIM_OWN)))
 
-.PHONY: simulated simulated-jail
+.PHONY: simulated simulated-jail simulated-jail-fuzz
