@@ -381,10 +381,11 @@ def _runtime_of_sanitizer() -> str:
 
 
 def _judged(code: int, error: str, logs: list[str]) -> Run:
-    # SimGrid ends the ranks of a deadlock, and may crash while it does.
-    error, is_deadlock, _ = error.partition("Deadlock detected")
-    if is_deadlock:
-        code = BLOCKED
+    # SimGrid ends the ranks of a deadlock, or after MPI_Abort, and may crash while it does.
+    ending = re.search(r"Deadlock detected|MPI_Abort was called", error)
+    if ending is not None:
+        error = error[: ending.start()]
+        code = BLOCKED if ending[0].startswith("Deadlock") else ABORTED
     gave_up = _GAVE_UP.search(error) if code == ABORTED else None
     # A fault that jail_fault knows is a trap.
     is_trap = any(_FAULT_TRAPS in log for log in logs)

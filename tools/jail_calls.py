@@ -112,7 +112,6 @@ NOTES = {
     "File_read_all_begin": ["begin_split(CALL, err, fh, SPLIT);"],
     "File_read_at_all_begin": ["begin_split(CALL, err, fh, SPLIT_AT);"],
     "Irecv": ["receives(err, h_request);"],
-    "Recv_init": ["receives(err, h_request);"],
     # Open MPI's matched messages do not keep their communicator alive.
     "Mprobe": ["hold(CALL, err, H_MESSAGE, h_message, H_COMM, comm);"],
     "Improbe": ["if (n_flag) hold(CALL, err, H_MESSAGE, h_message, H_COMM, comm);"],

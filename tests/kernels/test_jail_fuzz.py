@@ -132,6 +132,10 @@ def test_simgrid_ends_a_run_without_a_finding_except_by_memory_that_it_has_freed
     fault = "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000018 (pc 0x55)\n"
     waiting = fuzz_jail._judged(99, "Deadlock detected\n" + fault, [log])
     assert (waiting.why, waiting.ending, waiting.unfinished()) == ("", "blocked", {1})
+    aborted = fuzz_jail._judged(99, "MPI_Abort was called, something\n" + fault, [log])
+    assert (aborted.why, aborted.ending) == ("", fuzz_jail.GIVEN_UP)
+    earlier = fuzz_jail._judged(99, fault + "Deadlock detected\n", [log])
+    assert "SEGV" in earlier.why
 
 
 def test_a_report_of_a_sanitizer_is_found_and_shortened(tmp_path, monkeypatch):

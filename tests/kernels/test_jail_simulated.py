@@ -1,4 +1,4 @@
-"""In a simulation, too, a kernel in the jail reaches no other memory, through MPI or by printing."""
+"""In a simulation, too, a kernel in the jail reaches no other memory by MPI or by printing."""
 
 import pytest
 
