@@ -714,18 +714,22 @@ shortest.answer(
 # $$\sum_i \left(\frac{t_i - \alpha - \beta n_i}{t_i}\right)^2 .$$
 
 # %% [markdown]
-# **Predict:** where will the points leave the line? (Between ranks of one machine, Open MPI sends
+# **Predict:** which points will be farthest from the line? (Between ranks of one machine, Open MPI sends
 # messages up to about 4 KiB differently from longer ones. How large are your caches?)
 
 # %%
-off_line = mpilab.predict("")
+off_line = mpilab.predict("", choices=["below 4 KiB", "from 4 to 64 KiB", "above 64 KiB"])
 fits = fit_distances(table)
 show(distances.time_against_size(table, fits, where=where()))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
+nearest, line = next(iter(fits.items()))
+farthest = max(SIZES, key=lambda size: abs(line.time(size) / one_message[size, nearest] - 1))
 off_line.answer(
-    "Where messages are sent in another way, near 4 KiB, and where they no longer fit into a cache."
+    f"Here those of {byte_size(farthest)}. The line doesn't know that messages are sent in another way "
+    "from about 4 KiB on, and that long ones no longer fit into a cache.",
+    right=off_line.choices[(farthest >= 4096) + (farthest > 65536)],
 )
 
 # %% [markdown]
@@ -757,17 +761,28 @@ smaller_error.answer(
 # meanwhile?
 
 # %%
-repeated = mpilab.predict("")
+repeated = mpilab.predict("", choices=["yes", "no"])
+attempts = [fits]
 for attempt in (1, 2, 3):
-    again = fit_distances(measure(sizes=SIZES, repetitions=REPETITIONS))
-    for distance, model in again.items():
+    attempts.append(fit_distances(measure(sizes=SIZES, repetitions=REPETITIONS)))
+    for distance, model in attempts[-1].items():
         print(f"{attempt}. {distance}: {model}")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
+pairs = [
+    (one[distance], other[distance])
+    for one in attempts
+    for other in attempts
+    if one is not other
+    for distance in one.keys() & other.keys()
+]
+within = sum(abs(one.alpha - other.alpha) <= other.alpha_error for one, other in pairs)
 repeated.answer(
-    "On a quiet machine most do: each time, the same points are off the line by about as much. If "
-    "something else runs meanwhile they may not, as the error bars know nothing of it."
+    f"Here, α lies within the error bars of another attempt in {within} of {len(pairs)} comparisons. On a "
+    "quiet machine, most do: each time, the same points are off the line by about as much. If "
+    "something else runs meanwhile they may not, as the error bars know nothing of it.",
+    right="yes" if within == len(pairs) else "no",
 )
 
 # %% [markdown]
@@ -829,7 +844,7 @@ by_tcp.answer(
 # short ones, more than $n / t(n)$?
 
 # %%
-flooded = mpilab.predict("")
+flooded = mpilab.predict("", choices=["more; more", "more; less", "less; more", "less; less"])
 flood = osu.run("osu_bw", **few | {"iterations": 5, "warmup": 2})
 alone = dict(memory.rows[["size", "avg_us"]].tolist())
 Table(
@@ -847,7 +862,8 @@ gains = [
 flooded.answer(
     f"{gains[0]:.1f} times as much for the shortest messages: many are under way at once, so that "
     f"their start-ups overlap. {gains[-1]:.1f} times as much for the longest ones, which are "
-    "limited by the copying of their bytes."
+    "limited by the copying of their bytes.",
+    right="; ".join("more" if gain > 1 else "less" for gain in (gains[-1], gains[0])),
 )
 
 # %% [markdown]
@@ -900,11 +916,12 @@ except NotImplementedError:
 # An exercise of another course printed `osu_latency` on an AMD Epyc: once where Open MPI placed the
 # ranks (the text calls the cores neighbors), and once on cores 0 and 8 (source: `data/README.md`).
 #
-# **Predict:** groups of four or eight cores of that processor share a level 3 cache. What does it
-# cost to cross from one group to another? Is your own time closer to the first column or the second?
+# **Predict:** groups of four or eight cores of that processor share a level 3 cache. How many times as
+# long does a message from one group to another take? Is your own time closer to the first column or
+# the second?
 
 # %%
-crossing = mpilab.predict("")
+crossing = mpilab.predict("", between=(1, 20), unit="times as long")
 published = published_latency()
 theirs = medians(published, ("bytes", "cpus"), "seconds")
 sizes = set(published["bytes"].tolist())
@@ -926,7 +943,8 @@ printed = printed if len(printed) else published[published["bytes"] == published
 default, far = (printed[printed["cpus"] == cpus]["seconds"][0] for cpus in ("default", "0,8"))
 crossing.answer(
     f"For {byte_size(printed['bytes'][0])}, {duration(far)} instead of {duration(default)}: "
-    f"{far / default:.1f} times as long. Yours: {small['avg_us']} µs for {byte_size(small['size'])}."
+    f"{far / default:.1f} times as long. Yours: {small['avg_us']} µs for {byte_size(small['size'])}.",
+    right=(2, 3),
 )
 
 # %% [markdown]

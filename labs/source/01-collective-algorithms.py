@@ -854,12 +854,12 @@ broadcasts = sweep.sweep("bcast", algorithms=names, **settings)
 f"{len(broadcasts)} calls timed"
 
 # %% [markdown]
-# **Predict:** which algorithm is fastest for 64 bytes on 4 ranks, which for 1 MiB? Which two lines
-# are the same algorithm, once Open MPI's and once ours? Will they coincide? Bars extend from the lower
-# to the upper quartile of the repetitions.
+# **Predict:** is the algorithm that is fastest for 64 bytes on 4 ranks also fastest for 1 MiB? Which two
+# lines are the same algorithm, once Open MPI's and once ours? Bars extend from the lower to the upper
+# quartile of the repetitions.
 
 # %%
-fastest = mpilab.predict("")
+fastest = mpilab.predict("", choices=["yes", "no"])
 show(sweep_plots.time_against_size(broadcasts))
 
 
@@ -878,10 +878,12 @@ def ordered(rows, size):
     return sorted(times, key=times.get)
 
 
+at_ends = ordered(broadcasts, SIZES[0])[0], ordered(broadcasts, LARGEST)[0]
 fastest.answer(
-    f"Measured here: {ordered(broadcasts, SIZES[0])[0]} for {byte_size(SIZES[0])}, "
-    f"{ordered(broadcasts, LARGEST)[0]} for {byte_size(LARGEST)}. A name that appears twice is one "
-    "algorithm in two programs, so its lines should be close; ours cuts into segments by default."
+    f"Measured here: {at_ends[0]} for {byte_size(SIZES[0])}, {at_ends[1]} for {byte_size(LARGEST)}. A "
+    "name that appears twice is one algorithm in two programs, so its lines should be close; ours cuts "
+    "into segments by default.",
+    right="yes" if at_ends[0] == at_ends[1] else "no",
 )
 
 # %% [markdown]
@@ -1125,19 +1127,33 @@ for ranks in range(2, 9):
 #
 # First with α and β of the ping-pong, for our kernels (dashed).
 #
-# **Predict:** where will the model be too low, and where too high? Think of what it leaves out: the
-# number of cores, copies within a rank, caches, sends that overlap.
+# **Predict:** will the model be too low or too high, for 64 bytes and for 1 MiB? Think of what it leaves
+# out: the number of cores, copies within a rank, caches, sends that overlap.
 
 # %%
-off = mpilab.predict("")
+off = mpilab.predict(
+    "", choices=["too low; too low", "too low; too high", "too high; too low", "too high; too high"]
+)
 ours = broadcasts[broadcasts["library"] == "ours"]
 show(sweep_plots.time_against_size(ours, models=model))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
+exceeds = []
+for size in (SIZES[0], LARGEST):
+    factors = []
+    for series in sweep_plots.series_of(ours):
+        rows = series.rows(ours[ours["bytes"] == size])
+        rows = rows[rows["ranks"] == PROCESSES[-1]]
+        (expected,) = series.predicted(PROCESSES[-1], np.array([size]), model)
+        factors.append(np.median(rows["span_s"]) / expected)
+    exceeds.append(np.median(factors))
 off.answer(
-    "Too low where ranks share a core, and where they all copy at the same time; too high where the "
-    "sends of a rank overlap (γ is less than P - 1). Which of the two do your lines show?"
+    f"The median of our algorithms takes {exceeds[0]:.2g} times as long as the model says for "
+    f"{byte_size(SIZES[0])}, and {exceeds[1]:.2g} times for {byte_size(LARGEST)}. The model is too low "
+    "where ranks share a core, and where they all copy at the same time; too high where the sends of a "
+    "rank overlap (γ is less than P - 1).",
+    right="; ".join("too low" if factor > 1 else "too high" for factor in exceeds),
 )
 
 # %% [markdown]
@@ -1175,10 +1191,12 @@ alphas.answer(
 # kernels by the ping-pong's α and β.
 #
 # **Predict:** for which sizes does the model choose a tree, and for which the scatter and allgather?
-# Where will it choose wrong?
+# Where will its choice be worst?
 
 # %%
-chosen = mpilab.predict("")
+chosen = mpilab.predict(
+    "", choices=["for the shortest message", "in between", "for the longest message"]
+)
 show(model_plots.heat_map(models.regret(ours, model), title="One α and β for all", measured=ours))
 
 # %% jupyter={"source_hidden": true}
@@ -1188,7 +1206,10 @@ found = found[found["ranks"] == found["ranks"].max()]
 worst = found[found["regret"].argmax()]
 chosen.answer(
     "; ".join(f"{byte_size(row['bytes'])}: {row['chosen']}" for row in found)
-    + f". Its worst choice costs {100 * worst['regret']:.0f} %, at {byte_size(worst['bytes'])}."
+    + f". Its worst choice costs {100 * worst['regret']:.0f} %, at {byte_size(worst['bytes'])}.",
+    right={SIZES[0]: "for the shortest message", LARGEST: "for the longest message"}.get(
+        int(worst["bytes"]), "in between"
+    ),
 )
 
 # %% [markdown]
@@ -1303,11 +1324,11 @@ Table(
 # of Open MPI's algorithms, and all that the kit has. Preferably take the one of exercise 3; your own
 # kernel of it is timed with `mpilab.sweep(["reduce_binomial"], sizes=SIZES, ranks=[RANKS])`.
 #
-# **Predict:** order the algorithms by the time that you expect, for the shortest and for the longest
-# message. Which of them need the same rounds, and differ in bytes only?
+# **Predict:** will one algorithm be fastest for both the shortest and the longest message? Which of them
+# need the same rounds, and differ in bytes only?
 
 # %%
-second_order = mpilab.predict("")
+second_order = mpilab.predict("", choices=["yes", "no"])
 SECOND = "reduce"  # your choice
 told = sweep.Report()
 second = sweep.sweep(SECOND, algorithms=["openmpi", "ours"], report=told, **settings)
@@ -1319,7 +1340,8 @@ show(sweep_plots.time_against_size(second))
 first, last = (ordered(second, size) for size in (second["bytes"].min(), second["bytes"].max()))
 second_order.answer(
     f"Measured here, for the shortest: {', '.join(first[:3])}, …, {first[-1]}; for the longest: "
-    f"{', '.join(last[:3])}, …, {last[-1]}."
+    f"{', '.join(last[:3])}, …, {last[-1]}.",
+    right="yes" if first[0] == last[0] else "no",
 )
 
 # %% [markdown]

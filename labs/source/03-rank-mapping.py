@@ -824,10 +824,10 @@ moved.answer(
 # A communicator of some of the processes is nothing special: they have ranks, and they have places.
 
 # %% [markdown]
-# **Predict:** in which of these will remapping not change recursive doubling at all?
+# **Predict:** in how many of these seven will remapping not change recursive doubling at all?
 
 # %%
-unchanged = mpilab.predict("")
+unchanged = mpilab.predict("", between=(0, 7), unit="of the seven")
 some = [place for rank, place in enumerate(places_of("two-hosts rr")) if rank not in (1, 3, 5)]
 cases = {
     words: places_of(words)
@@ -864,7 +864,7 @@ for words, places in cases.items():
         )
     )
     same += [words] if plain == other else []
-unchanged.answer("In these: " + "; ".join(same) + ".")
+unchanged.answer(f"In {len(same)}: " + "; ".join(same) + ".", right=len(same))
 
 # %% [markdown]
 # **Your turn:** change the cases. `a/n1*5 a/n2` stands for five ranks on node n1 of group a, then one
@@ -1000,11 +1000,13 @@ def of(collective, size):
 
 
 # %% [markdown]
-# **Predict** for long blocks: sort the allgathers by time, from your `inter_node_bytes`. By
-# which factor will SEQ and RR differ for each algorithm?
+# **Predict** for long blocks, from your `inter_node_bytes`: which allgather is slowest, in which order? By
+# which factor will SEQ and RR differ for each?
 
 # %%
-by_bytes = mpilab.predict("")
+by_bytes = mpilab.predict(
+    "", choices=["ring, seq", "ring, rr", "recursive_doubling, seq", "recursive_doubling, rr"]
+)
 here = {"table": times, "ranks": [remapping.RANKS]}  # where the times come from
 sizes = sorted(set(times["bytes"].tolist()))
 show(
@@ -1023,19 +1025,21 @@ def medians_of(collective, size):
     return dict(sorted(times.items(), key=lambda each: each[1]))
 
 
+long_ones = medians_of("allgather", sizes[-1])
 by_bytes.answer(
     "Measured, the fastest first: "
-    + "; ".join(f"{name} {duration(s)}" for name, s in medians_of("allgather", sizes[-1]).items())
-    + "."
+    + "; ".join(f"{name} {duration(s)}" for name, s in long_ones.items())
+    + ".",
+    right=max(by_bytes.choices, key=long_ones.get),
 )
 
 # %% [markdown]
-# Short blocks. **Predict:** does the order still matter? Does phase 1? And what does a kernel pay that
-# finds out in each call which process is where, as yours does? (Splitting a communicator is a
+# Short blocks. **Predict:** does the order matter more or less to the ring? Does phase 1? And what does a
+# kernel pay that finds out in each call which process is where, as yours does? (Splitting a communicator is a
 # collective operation, with its own messages. Lab 04 caches the answer on the communicator.)
 
 # %%
-short_blocks = mpilab.predict("")
+short_blocks = mpilab.predict("", choices=["more", "less"])
 show(
     against_limits(
         *of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}", **here
@@ -1044,10 +1048,16 @@ show(
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
+short_ones = medians_of("allgather", sizes[0])
+short_ratio, long_ratio = (
+    found["ring, rr"] / found["ring, seq"] for found in (short_ones, long_ones)
+)
 short_blocks.answer(
-    "Measured, the fastest first: "
-    + "; ".join(f"{name} {duration(s)}" for name, s in medians_of("allgather", sizes[0]).items())
-    + ". Here messages count, not bytes: phase 1 adds some, and so does finding out the places."
+    f"The ring takes {short_ratio:.1f} times as long in RR order as in SEQ order; with long blocks, "
+    f"{long_ratio:.1f} times. Measured, the fastest first: "
+    + "; ".join(f"{name} {duration(s)}" for name, s in short_ones.items())
+    + ". Here messages count, not bytes: phase 1 adds some, and so does finding out the places.",
+    right="less" if short_ratio < long_ratio else "more",
 )
 
 # %% [markdown]
@@ -1055,16 +1065,19 @@ short_blocks.answer(
 # does remapping recover?
 
 # %%
-slowest_bcast = mpilab.predict("")
+slowest_bcast = mpilab.predict("", between=(1, 15), unit="times")
 show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}", **here))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 measured = medians_of("bcast", sizes[-1])
+relative = {name: s / measured["binomial, seq"] for name, s in measured.items()}
+worst = max(ratio for name, ratio in relative.items() if name.startswith("binomial,"))
 slowest_bcast.answer(
     "Relative to the binomial tree in SEQ order: "
-    + ", ".join(f"{name} {s / measured['binomial, seq']:.1f}" for name, s in measured.items())
-    + "."
+    + ", ".join(f"{name} {ratio:.1f}" for name, ratio in relative.items())
+    + ".",
+    right=(0.75 * worst, 1.25 * worst),
 )
 
 # %% [markdown]

@@ -155,7 +155,10 @@ crossing_flat.answer(
 # **Predict:** which link carries most? In which round is it used?
 
 # %%
-carries_most = mpilab.predict("")
+carries_most = mpilab.predict(
+    "",
+    choices=["n1, rounds 1 and 2", "n1, rounds 1 to 3", "left, rounds 1 and 2", "n3, round 3"],
+)
 flat_rr.show("network")
 
 # %% jupyter={"source_hidden": true}
@@ -163,7 +166,8 @@ flat_rr.show("network")
 link = busiest(loads(flat_rr.matrix(), flat_rr.levels))[0]
 carries_most.answer(
     f"{link.name}: {byte_size(link.bytes)} in {link.messages} messages. It is used in rounds 1 and 2: "
-    "ranks 0 and 4 are both on n1, and both have two children elsewhere."
+    "ranks 0 and 4 are both on n1, and both have two children elsewhere.",
+    right="n1, rounds 1 and 2",
 )
 
 # %% [markdown]
@@ -509,14 +513,15 @@ lab.check("two_level")
 # rank 0 send to, and over which links?
 
 # %%
-children = mpilab.predict("")
+children = mpilab.predict("", choices=["4, 2 and 1", "2, 1 and 4", "4, 1 and 5", "1, 2 and 3"])
 mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).show("network")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 children.answer(
     "To rank 2, over both switches; to rank 1, on the other host of its group; and to rank 4, on its "
-    "own host. They are 4, 2 and 1 places further in the new order."
+    "own host. They are 4, 2 and 1 places further in the new order.",
+    right="2, 1 and 4",
 )
 
 # %% [markdown]
@@ -1216,7 +1221,7 @@ lab.check("by_leaders")
 # order?
 
 # %%
-allgathers = mpilab.predict("")
+allgathers = mpilab.predict("", choices=["ring", "hierarchical", "pipelined"])
 all_get = [
     row(f"allgather_{name}", order, count=256)
     for name in ("ring", "hierarchical", "pipelined")
@@ -1234,9 +1239,12 @@ needs = {}
 for order in ("rr", "seq"):
     for name in ("ring", "hierarchical", "pipelined"):
         run = mpilab.run(f"allgather_{name}", places=f"two-groups {order}", count=256, seed=SEED)
-        needs[f"{name}, {order.upper()}"] = duration(bound(run)[1])
+        needs[name, order] = bound(run)[1]
 allgathers.answer(
-    "The busiest link needs: " + "; ".join(f"{name} {time}" for name, time in needs.items()) + "."
+    "The busiest link needs: "
+    + "; ".join(f"{name}, {order.upper()} {duration(s)}" for (name, order), s in needs.items())
+    + ".",
+    right=max(allgathers.choices, key=lambda name: needs[name, "rr"]),
 )
 
 # %% [markdown]
@@ -1380,7 +1388,15 @@ size = max(one.bytes for one in timed)
 # level: which, and why?
 
 # %%
-limits_rr = mpilab.predict("")
+limits_rr = mpilab.predict(
+    "",
+    choices=[
+        "a host's; a host's",
+        "a host's; a switch's",
+        "a switch's; a host's",
+        "a switch's; a switch's",
+    ],
+)
 show(
     against_limits(
         *of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order", table=measured
@@ -1394,7 +1410,8 @@ half = [name for name, seconds in limits.items() if seconds < 0.6 * limits["node
 limits_rr.answer(
     "The link from the root's switch to the core: four copies go up with the flat tree, two by node "
     f"and group. About half the bound: {', '.join(half)}. Cut into many segments, the message leaves "
-    "the root's group once instead of twice: another group passes it on to the rest."
+    "the root's group once instead of twice: another group passes it on to the rest.",
+    right="a switch's; a switch's",
 )
 
 # %% [markdown]
@@ -1573,11 +1590,13 @@ Table(
 # kit's broadcast by node and group. There is one node, so all four send the same messages. If an
 # answer is still blank, a warning says that it is omitted.
 #
-# **Predict:** how much remains of the difference that you saw between hosts? From which size on does it
-# no longer matter?
+# **Predict:** which is faster for 64 bytes, the flat tree or the kit's broadcast by node and group? Does that
+# change with the size?
 
 # %%
-remains = mpilab.predict("")
+remains = mpilab.predict(
+    "", choices=["the flat tree", "by node and group", "within 10 % of each other"]
+)
 METHODS = ["bcast_binomial", "bcast_node_group", "bcast_two_level", "bcast_reordered"]
 table = mpilab.sweep(
     METHODS,
@@ -1603,7 +1622,8 @@ ratios = {bytes_: flat_times[bytes_] / seconds for bytes_, seconds in by_levels.
 remains.answer(
     "The flat tree's time divided by that of the kit's broadcast by node and group: "
     + ", ".join(f"{ratio:.1f} at {byte_size(bytes_)}" for bytes_, ratio in ratios.items())
-    + ". On one node, both send the same messages; what differs is finding out who is where."
+    + ". On one node, both send the same messages; what differs is finding out who is where.",
+    right=remains.choices[0 if ratios[64] < 0.9 else 1 if ratios[64] > 1.1 else 2],
 )
 
 # %% [markdown]
@@ -1625,7 +1645,7 @@ remains.answer(
 # there be fewer or more on 8 hosts? And with longer blocks?
 
 # %%
-enough = mpilab.predict("")
+enough = mpilab.predict("", between=(1, 8), unit="ranks per host")
 over_hosts = cluster_sweep.TABLE.read()
 rows = over_hosts[over_hosts["collective"] == "alltoallv"]
 show(clusters.time_against(rows, "ppn", relative_to="alltoallv_linear"))

@@ -300,7 +300,7 @@ most_reading.answer(
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
 
 # %%
-idle = mpilab.predict("")
+idle = mpilab.predict("", choices=["stage 1", "stage 3", "both", "neither"])
 pictured = {name: runs[name].recording for name in ("stage 1, text", "stage 3, binary")}
 show(timelines(pictured, title="Before and after"))
 
@@ -309,7 +309,8 @@ show(timelines(pictured, title="Before and after"))
 idle.answer(
     "Rank 0 has no bar while it reads, and the others have one long bar: each waits in MPI_Recv for the "
     "sizes. In stage 3: every rank has its blocks when the collective reads return. In stage 1, rank 0 "
-    "serves one rank after the other."
+    "serves one rank after the other.",
+    right="stage 3",
 )
 
 # %% [markdown]
@@ -320,7 +321,7 @@ idle.answer(
 # has many sends and receives?
 
 # %%
-still_waits = mpilab.predict("")
+still_waits = mpilab.predict("", between=(0, 100), unit="%")
 pictured = {name: done.recording for name, done in runs.items() if name.endswith("binary")}
 show(timelines(pictured, title="Three stages with binary files"))
 
@@ -330,7 +331,8 @@ text, binary = (runs[f"stage 1, {kind}"].mpi_seconds[1:, 0].mean() for kind in (
 still_waits.answer(
     f"{binary / text:.0%}: in the reading phase, a rank other than 0 is in MPI calls for "
     f"{duration(binary)}, on average, instead of {duration(text)}. Stage 2 has MPI_Bcast, MPI_Scatter and "
-    "MPI_Gather."
+    "MPI_Gather.",
+    right=(100 * binary / text - 10, 100 * binary / text + 10),
 )
 
 # %% [markdown]
@@ -341,11 +343,11 @@ still_waits.answer(
 # about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle are our
 # measurements with matrices of the same size, 16 ranks on two cores.
 #
-# **Predict:** will ours be the same? What part of the difference between stage 1 and stage 3 is due to
-# parallel I/O, and what part to something else?
+# **Predict:** will ours be the same? Is more of the difference between stage 1 with text files and stage 3
+# due to binary files, or to parallel I/O?
 
 # %%
-shares_of = mpilab.predict("")
+shares_of = mpilab.predict("", choices=["binary files", "parallel I/O"])
 shares = {name: done.io_share for name, done in runs.items()}
 large = cannon.read(cannon.LARGE_CSV)  # by us, on another day
 large = large[(large["n"] == 4096) & (large["ranks"] == 16)]
@@ -362,7 +364,11 @@ ours = {name: f"{share:.0%}" for name, share in shares.items() if name in runs}
 shares_of.answer(
     f"From stage 1 with text files to stage 3: {ours['stage 1, text']} to {ours['stage 3, binary']} here. "
     f"Stage 1 with binary files has {ours['stage 1, binary']}: the step to it is due to the files; only "
-    "the rest is due to parallel I/O."
+    "the rest is due to parallel I/O.",
+    right="binary files"
+    if shares["stage 1, text"] - shares["stage 1, binary"]
+    > shares["stage 1, binary"] - shares["stage 3, binary"]
+    else "parallel I/O",
 )
 
 # %% [markdown]
@@ -577,10 +583,10 @@ lab.check("view")
 # On a disk, that pays as long as the unneeded bytes take less time than the requests saved.
 #
 # **Predict:** in plain blocks on a grid of 2 × 2, how many ranks read an element in the middle of
-# the matrix, and one in its corner? And on a grid of 4 × 4?
+# the matrix? And on a grid of 4 × 4? What about the corners?
 
 # %%
-overlapping = mpilab.predict("")
+overlapping = mpilab.predict("", choices=["1; 1", "1; 4", "2; 4", "4; 16"])
 spread = distribution("12x12", 4)
 show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2 ranks"))
 
@@ -589,7 +595,8 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 overlapping.answer(
     "In the middle of a grid row, both ranks of that row, on 4 × 4 all four. The first and the last element "
     "of the matrix are read by one rank only. The other two corners are read by as many ranks as the middle: "
-    "the end of row 0 lies between two rows of rank 0."
+    "the end of row 0 lies between two rows of rank 0.",
+    right="2; 4",
 )
 
 # %% [markdown]
@@ -1092,10 +1099,10 @@ sorted_by_time.answer(
 # First, what the kit's readers request from the operating system, and how much memory they use.
 # (Without those that you have to write.)
 #
-# **Predict:** for which of them do the requests to the operating system differ from those to MPI?
+# **Predict:** which of them make more requests to the operating system than to MPI?
 
 # %%
-below = mpilab.predict("")
+below = mpilab.predict("", choices=["strided", "view", "view_all", "view and view_all"])
 KIT = [reader for reader in readers.READERS if f"read_{reader.algorithm}" in kernels_of("read")]
 try:
     counted = readers.count("512x512", 4, KIT, buffer=1 << 16)
@@ -1107,10 +1114,12 @@ except InputError as error:  # on macOS they can't be seen
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 below.answer(
-    "For those that leave the work to MPI-IO: each rank makes one request to MPI, and the library decides "
-    "what to ask the system for. Requests to the system: "
+    "Those that call MPI_File_read_all: each rank makes one request to MPI, and two-phase reading cuts the "
+    "file into buffers. With view alone, the library asks once for each rank, too, but for all bytes from its "
+    "first to its last. Requests to the system: "
     + (", ".join(f"{one.reader.name} {one.requests:,}" for one in counted) or "not seen here")
-    + "."
+    + ".",
+    right="view_all",
 )
 
 # %% [markdown]
@@ -1245,7 +1254,9 @@ hinted.answer(
 # longest? For which sizes would stage 1 be good enough?
 
 # %%
-grows = mpilab.predict("")
+grows = mpilab.predict(
+    "", choices=["reading and writing", "reading only", "multiplying only", "all of them"]
+)
 scaling = cannon.read()
 print(scaling["machine"][0], scaling["date"][0], sep=", ")
 for n in (scaling["n"].min(), scaling["n"].max()):
@@ -1273,7 +1284,8 @@ grows.answer(
     f"Reading and writing. Stage 1 with binary files, from 1 to {last} ranks, the larger matrices: "
     f"{'; '.join(from_1)}. Stage 3 on {last} ranks: longest is {longest}. Stage 1 with binary files is "
     f"good enough for both sizes: all phases take {duration(whole[0])}, those of stage 3 "
-    f"{duration(whole[1])}."
+    f"{duration(whole[1])}.",
+    right="reading and writing",
 )
 
 # %% [markdown]
@@ -1313,7 +1325,7 @@ reading_scales.answer(
 # different for stage 3 to win?
 
 # %%
-agrees = mpilab.predict("")
+agrees = mpilab.predict("", choices=["yes", "no"])
 here = cannon.measure(SIZES, ranks=(1, 4), repetitions=REPETITIONS, seed=SEED)
 show(cannon_runs.scaling(here, SIZES[-1]))
 
@@ -1329,7 +1341,8 @@ agrees.answer(
         for where, found in on_4.items()
     )
     + ". Stage 3 needs files that are read from a storage with several servers, not from the page cache, "
-    "and matrices so large that opening the file and setting the view don't count."
+    "and matrices so large that opening the file and setting the view don't count.",
+    right="yes" if on_4["here"][0][1] == on_4["ours"][0][1] else "no",
 )
 
 # %% [markdown]

@@ -125,11 +125,13 @@ measured = np.concatenate([whole, cut])
 f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
 
 # %% [markdown]
-# **Predict:** which algorithm is fastest for 64 bytes, which for the largest size? How many times
-# slower is the worst? Where does Open MPI's own choice lie?
+# **Predict:** which algorithm is fastest for 64 bytes, which for the largest size? Where does Open MPI's own
+# choice lie at 64 bytes?
 
 # %%
-fastest = mpilab.predict("")
+fastest = mpilab.predict(
+    "", choices=["among the fastest three", "in the middle", "among the slowest three"]
+)
 show(sweep_plots.time_against_size(measured))
 
 
@@ -145,15 +147,19 @@ def ranked(rows, size):
     )
 
 
-lines = []
+lines, thirds = [], []
 for size in (SIZES[0], SIZES[-1]):
     order = ranked(measured, size)
     place = 1 + [name for _, name in order].index("default")
+    thirds.append(0 if place <= 3 else 1 if place <= len(order) - 3 else 2)
     lines.append(
         f"{byte_size(size)}: {order[0][1]} is fastest, {order[-1][1]} takes "
         f"{order[-1][0] / order[0][0]:.1f} times as long, default is number {place} of {len(order)}."
     )
-fastest.answer(" ".join(lines))
+fastest.answer(
+    " ".join(lines),
+    right=fastest.choices[thirds[0]],
+)
 
 # %% [markdown]
 # Which algorithm did *default* run? And what was omitted, because its messages were not those of the
@@ -179,10 +185,10 @@ print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 
 # %% [markdown]
 # **Predict:** this machine has fewer cores than ranks. Does that favor algorithms with few rounds,
-# or with few bytes? The model ignores the number of cores: where will its choice be bad?
+# or with few bytes? The model ignores the number of cores: for which size will its choice be worst?
 
 # %%
-favors = mpilab.predict("")
+favors = mpilab.predict("", choices=["the smallest", "one in between", "the largest"])
 by_pingpong = {("openmpi", name): model for name in OPENMPI_FORMULAS["bcast"]}
 lost = models.regret(measured, by_pingpong)
 show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong", measured=measured))
@@ -194,7 +200,10 @@ favors.answer(
     "Those that send few messages altogether and in which few ranks wait for one another: all ranks take "
     "turns on the cores, so rounds are not parallel. The choice of the model is worst at "
     f"{worst['ranks']} ranks and {byte_size(worst['bytes'])}: {worst['chosen']} takes "
-    f"{1 + worst['regret']:.1f} times as long as {worst['best']}."
+    f"{1 + worst['regret']:.1f} times as long as {worst['best']}.",
+    right={SIZES[0]: "the smallest", SIZES[-1]: "the largest"}.get(
+        int(worst["bytes"]), "one in between"
+    ),
 )
 
 # %% [markdown]
@@ -289,10 +298,10 @@ rules_found.answer(
 # requested algorithm, and different without the file. *Cannot be told apart*: Open MPI sends the same
 # messages by default.
 #
-# **Predict:** which of your rules can be proved? Which of them only repeat Open MPI's default?
+# **Predict:** how many of the cases can be proved? Which of your rules only repeat Open MPI's default?
 
 # %%
-proved = mpilab.predict("")
+proved = mpilab.predict("", between=(0, 20), unit="cases")
 proofs = proof.prove(rules, rules_path, proof.points_of(rules, [RANKS]))
 print(proof.as_text(proofs))
 print(proof.summary(proofs))
@@ -302,7 +311,8 @@ print(proof.summary(proofs))
 verdicts = [one.verdict for one in proofs]
 proved.answer(
     f"Of {len(proofs)} cases, {verdicts.count(proof.PROVED)} took effect. "
-    f"{verdicts.count(proof.SAME)} cannot be told apart from Open MPI's default: their rules only repeat it."
+    f"{verdicts.count(proof.SAME)} cannot be told apart from Open MPI's default: their rules only repeat it.",
+    right=verdicts.count(proof.PROVED),
 )
 
 # %% [markdown]
@@ -332,10 +342,10 @@ misread_as.answer(
 # The fastest of all is the *best possible*. What matters is *default/rules* (above 1: the file helped)
 # and *rules/best* (1: nothing is left to gain).
 #
-# **Predict:** both numbers at 64 bytes, and at the largest size.
+# **Predict:** at which of the two sizes is *default/rules* larger?
 
 # %%
-gained = mpilab.predict("")
+gained = mpilab.predict("", choices=["at 64 bytes", "at the largest size"])
 compared = comparison.compare(
     rules, rules_path, ranks=[RANKS], sizes=SIZES, repetitions=REPETITIONS, rounds=2
 )
@@ -348,7 +358,8 @@ gained.answer(
         f"{byte_size(row['bytes'])}: default/rules {row['gain']:.2f}, rules/best {1 + row['regret']:.2f}"
         for row in compared[[0, -1]]
     )
-    + "."
+    + ".",
+    right="at 64 bytes" if compared[0]["gain"] > compared[-1]["gain"] else "at the largest size",
 )
 
 # %% [markdown]
@@ -648,7 +659,7 @@ lab.check("crossover", crossover)
 # of the pipeline grow?
 
 # %%
-moves = mpilab.predict("")
+moves = mpilab.predict("", choices=["below the model", "close to it", "above it"])
 mine = {}
 if lab.check("crossover", crossover).passed:
     link = measured_crossover.LINK
@@ -671,7 +682,8 @@ moves.answer(
     + ", ".join(f"{byte_size(int(size))} on {P}" for P, size in points.items() if size > 0)
     + " ranks, far below the model. Pipeline: "
     + ", ".join(f"{byte_size(int(size))} on {P}" for P, size in chains.items() if size > 0)
-    + " ranks; by the model it grows nearly with P."
+    + " ranks; by the model it grows nearly with P.",
+    right="below the model",
 )
 
 # %% [markdown]
@@ -686,10 +698,11 @@ moves.answer(
 # Now a cluster with groups: four groups of hosts with 8 ranks each, in which the hosts of a group share
 # an uplink, and ranks are in RR order.
 #
-# **Predict:** which of the algorithms suffers most? In which direction do the crossovers move?
+# **Predict:** which of the algorithms suffers most with long messages? In which direction do the crossovers
+# move?
 
 # %%
-suffers = mpilab.predict("")
+suffers = mpilab.predict("", choices=["binomial", "scatter_allgather", "pipeline"])
 grouped = {
     "precomputed": {
         name: measured_crossover.crossings(ours, "groups", name) for name in ALGORITHMS[1:]
@@ -705,7 +718,8 @@ slower = {name: seconds["groups", name] / seconds["flat", name] for name in ALGO
 suffers.answer(
     "For long messages, the scatter and allgather. 256 KiB on 1,024 ranks, compared with one switch: "
     + ", ".join(f"{name} {ratio:.1f} times as long" for name, ratio in slower.items())
-    + ". For shorter ones, around the crossovers, it is the tree, so both crossovers move to fewer bytes."
+    + ". For shorter ones, around the crossovers, it is the tree, so both crossovers move to fewer bytes.",
+    right="scatter_allgather",
 )
 
 # %% [markdown]
@@ -724,7 +738,9 @@ suffers.answer(
 # many bytes cross each uplink?
 
 # %%
-segments_arrive = mpilab.predict("")
+segments_arrive = mpilab.predict(
+    "", choices=["rounds 2 and 5", "rounds 3 and 6", "rounds 2 and 17", "rounds 4 and 16"]
+)
 segmented = mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=SEED)
 segmented.show("network")
 
@@ -734,7 +750,8 @@ received = segmented.result.recording.messages
 received = received["round"][received["dest"] == 3]
 segments_arrive.answer(
     f"On rank 3, the leader of the last node, in rounds {received.min()} and {received.max()}. Each byte "
-    "crosses each uplink once: 4 KiB."
+    "crosses each uplink once: 4 KiB.",
+    right="rounds 2 and 5",
 )
 
 # %% [markdown]
@@ -904,11 +921,11 @@ lab.check("own")
 # Yours among the kit's, once it passes. The marker shows the time that the link of one host needs for
 # the bytes.
 #
-# **Predict:** how many times as long as that will a tree by levels take, and how many times a chain?
+# **Predict:** how many times as long as that will a tree by levels take? And how many times a chain?
 # What would a schedule have to do to reach it?
 
 # %%
-times_the_link = mpilab.predict("")
+times_the_link = mpilab.predict("", between=(1, 40), unit="times, the tree")
 KERNELS = ["binomial", "scatter_allgather", "node_group", "circulant", "pipelined"]
 is_right = lab.check("own").passed and not session.is_sanitized("bcast_own")
 if is_right:
@@ -934,10 +951,12 @@ show(bars(took, 100e9, CLUSTER))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 alone = 262144 * 8 / 100e9
+by_tree = took["node_group"][0] / alone
 times_the_link.answer(
-    f"Tree by levels (node_group): {took['node_group'][0] / alone:.1f} times as long; chain (pipelined): "
+    f"Tree by levels (node_group): {by_tree:.1f} times as long; chain (pipelined): "
     f"{took['pipelined'][0] / alone:.1f} times. To reach it, every link would have to be busy from the "
-    "beginning to the end, and each host receive every byte only once."
+    "beginning to the end, and each host receive every byte only once.",
+    right=(0.75 * by_tree, 1.25 * by_tree),
 )
 
 # %% [markdown]
@@ -945,7 +964,15 @@ times_the_link.answer(
 # shows the time that a switch's link needs. **Predict:** which of them change places?
 
 # %%
-change_places = mpilab.predict("")
+change_places = mpilab.predict(
+    "",
+    choices=[
+        "node_group and scatter_allgather",
+        "pipelined and circulant",
+        "pipelined and node_group",
+        "binomial and node_group",
+    ],
+)
 slow = {}
 try:
     slow = {name: [simulate(f"bcast_{name}", cluster="four-groups rr")] for name in KERNELS}
@@ -961,7 +988,16 @@ orders = {
     if times
 }
 change_places.answer(
-    "The fastest first. " + "; ".join(f"{where}: {order}" for where, order in orders.items()) + "."
+    "The fastest first. " + "; ".join(f"{where}: {order}" for where, order in orders.items()) + ".",
+    right=next(
+        (
+            both
+            for both in (change_places.choices if slow else ())
+            for one, other in [both.split(" and ")]
+            if (took[one] < took[other]) != (slow[one] < slow[other])
+        ),
+        None,
+    ),
 )
 
 # %% [markdown]

@@ -67,7 +67,8 @@ class LabNotebook:
         return {exercise.id: exercise for exercise in rubric.load(self.rubric).exercises}
 
     def solved(self):
-        """The lab with the solutions in their cells, as a student could hand it in."""
+        """The lab with the solutions in their cells, as a student could hand it in, and with some
+        answer to each prediction."""
         source = jupytext.read(self.source, fmt="py:percent")
         for cell in source.cells:
             first, *body = cell.source.split("\n")
@@ -75,6 +76,9 @@ class LabNotebook:
                 cell.source = "\n".join([first, *(line.removeprefix("# ") for line in body)])
         notebook, problems = transplant(self.blank, source)
         assert not problems
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.source = _predicted(cell.source)
         return notebook
 
     def handed_out(self, folder, labs=()):
@@ -94,6 +98,21 @@ class LabNotebook:
     def code_cells(self):
         """The code cells of the student version."""
         return [cell for cell in self.blank.cells if cell.cell_type == "code"]
+
+
+def _predicted(source):
+    """The source of a cell, with a prediction that its form offers in each `predict("", …)`: the
+    first choice, or the least number."""
+
+    def with_one(match):
+        choices, least = match["choice"], match["least"]
+        return match[0].replace('""', choices or f'"{least}"', 1)
+
+    return re.sub(
+        r'mpilab\.predict\(\s*"",\s*(?:choices=\[\s*(?P<choice>"[^"]*")|between=\((?P<least>\d+),)',
+        with_one,
+        source,
+    )
 
 
 def execute(notebook, folder, **parameters):

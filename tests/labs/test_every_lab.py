@@ -6,7 +6,15 @@ import re
 from math import inf
 
 import pytest
-from lab_notebook import REDUCED, ROOT, LabNotebook, checks, execute_handed_out, on_stderr
+from lab_notebook import (
+    REDUCED,
+    ROOT,
+    LabNotebook,
+    checks,
+    execute_handed_out,
+    on_stderr,
+    shown,
+)
 
 from mpilab.grading.answers import answer_cells, without_examples
 from mpilab.grading.grade import execute as execute_in_sandbox
@@ -44,6 +52,7 @@ UNUSUAL = re.compile(
 )
 PREDICT = re.compile(r"\*\*Predict(?:\*\*(?! marks)|:\*\*)", re.IGNORECASE)
 PREDICTED = re.compile(r"\bmpilab\.predict\(|^\w+\.answer\(", re.MULTILINE)
+FORMS = {"choices", "between"}  # arguments of predict
 DRAWS = re.compile(r"\bshow\(")
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -173,12 +182,16 @@ def _named(call):
     return {each.arg: each.value for each in call.keywords}
 
 
-def test_most_predictions_are_chosen_or_a_number_and_are_judged():
-    all_of_them = [each for lab in PREDICTING for each in predictions(lab).values()]
-    assert len(all_of_them) > 100
-    formed = [{"choices", "between"} & given.keys() for given, _ in all_of_them]
-    judged = ["right" in answer for _, answer in all_of_them]
-    assert sum(map(bool, formed)) > 0.5 * len(formed) and sum(judged) > 0.5 * len(judged)
+def test_every_prediction_is_a_choice_or_a_number_that_is_judged():
+    asked = {
+        (lab.name, name): (given, answer)
+        for lab in PREDICTING
+        for name, (given, answer) in predictions(lab).items()
+    }
+    assert len(asked) > 130
+    assert {key for key, (_, answer) in asked.items() if "right" not in answer} == set()
+    # Of a text, only a single number could be judged: a form offers what can be right.
+    assert {key for key, (given, _) in asked.items() if not FORMS & given.keys()} == set()
 
 
 @pytest.mark.parametrize("lab", PREDICTING, ids=lambda lab: lab.name)
@@ -188,7 +201,7 @@ def test_a_form_offers_what_is_right_beside_what_is_wrong(lab):
         given = {key: ast.literal_eval(value) for key, value in given.items()}
         right = answer.get("right")
         choices, (low, high) = given.get("choices"), given.get("between", (-inf, inf))
-        assert not {"choices", "between"} & given.keys() or right, name
+        assert right is not None, name
         assert choices is None or len(choices) == len(set(choices)) > 1, name
         if isinstance(right, ast.Constant):
             assert right.value in choices if choices else low <= right.value <= high, name
@@ -241,6 +254,19 @@ def test_run_all_of_the_solved_lab_passes_every_public_check_and_leaves_nothing_
     for text in checks(done).values():
         assert "all public checks pass" in text and "✗" not in text, text
     assert on_stderr(done) == []
+
+
+@pytest.mark.slow
+@each_lab
+def test_every_prediction_of_the_solved_lab_is_marked_beside_what_happens(lab, solved_run):
+    shown_for = {}
+    for cell in solved_run(lab).cells:
+        if name := re.search(r"^(\w+)\.answer\(", cell.source, re.MULTILINE):
+            shown_for[name[1]] = shown(cell)
+    assert shown_for.keys() == predictions(lab).keys()
+    for name, text in shown_for.items():
+        assert re.fullmatch(r"You predicted: [✓✗] .+\nWhat happens:  \S[^\n]+", text), (name, text)
+        assert "nan" not in text, name
 
 
 def test_there_are_labs_that_call_what_others_ask_for():
