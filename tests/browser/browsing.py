@@ -48,6 +48,7 @@ def jupyterlab(home, notebook, theme=LIGHT):
     command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--ServerApp.port_retries=0"]
     command += [f"--notebook-dir={notebook.parent}", f"--LabApp.user_settings_dir={home}/settings"]
     command += [f"--LabApp.workspaces_dir={home}/workspaces"]
+    command.append("--expose-app-in-browser")  # as `jupyterapp`, for what no element shows
     with jupyter(command, home) as (address, token):
         yield f"{address}/lab/tree/{notebook.name}?token={token}"
 

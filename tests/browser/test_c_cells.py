@@ -73,6 +73,12 @@ MIDDLE = """(cell, text) => {
     }
 }"""
 
+# What JupyterLab would complete in the active cell.
+TOKEN = """() => {
+    const { activeCell } = jupyterapp.shell.currentWidget.content;
+    return activeCell.editor.getTokenAtCursor().value;
+}"""
+
 # CodeMirror takes back after a moment what it lets a screen reader say.
 KEEP_ANNOUNCEMENTS = """cell => {
     const said = window.announced = [];
@@ -212,6 +218,18 @@ def test_by_keyboard_errors_are_marked_in_the_cell_and_mpi_calls_completed_and_e
         page.keyboard.press("Control+Enter")
         expect(cell.get_by_text("bcast_flat is compiled.")).to_be_visible(**PATIENT)
         expect(said).to_have_count(0)
+
+        # JupyterLab completes the word before the cursor, not all words, where no token ends there:
+        # the grammar of C has none for the beginning of a statement that is not complete.
+        replace_active_cell(page, C)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Control+Home")
+        for _ in range(9):
+            page.keyboard.press("ArrowDown")
+        page.keyboard.press("End")
+        page.keyboard.press("Enter")
+        page.keyboard.type("MPI_Comm_s")
+        assert page.evaluate(TOKEN) == "MPI_Comm_s"
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

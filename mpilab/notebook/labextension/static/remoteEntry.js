@@ -207,6 +207,28 @@
       { hideOnChange: true }
     );
 
+  // In a statement that is not complete yet, the C grammar has no token for the word before the cursor,
+  // and JupyterLab, which completes tokens, would offer every word of the cell.
+  const completing = tracker => {
+    const known = new WeakSet();
+    const takeWords = editor => {
+      if (known.has(editor)) return;
+      known.add(editor);
+      const tokenAt = editor.getTokenAt.bind(editor);
+      editor.getTokenAt = offset => {
+        if (!isInC(editor.state)) return tokenAt(offset);
+        const { doc } = editor.state;
+        const [value] = /\w*$/.exec(doc.sliceString(doc.lineAt(offset).from, offset));
+        if (!value) return tokenAt(offset);
+        return { type: 'Identifier', offset: offset - value.length, value };
+      };
+    };
+    tracker.activeCellChanged.connect(async (_, cell) => {
+      await cell?.ready;
+      if (cell?.editor?.getTokenAt) takeWords(cell.editor);
+    });
+  };
+
   const plugin = (codemirror, notebook, state, view) => ({
     id: `${NAME}:plugin`,
     description: 'Shows %%kernel cells as C, with the errors of the compiler.',
@@ -219,6 +241,7 @@
       const language = forCell(state, support);
       const marks = marking(state, view);
       const hover = tracker ? hovering(view, tracker) : [];
+      if (tracker) completing(tracker);
       extensions.addExtension({
         name: NAME,
         factory: ({ model }) =>
