@@ -314,9 +314,12 @@ show(
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-before, after = (busiest(loads(run.matrix(), run.levels))[0].bytes for run in (flat_rr, levelled))
+before, after = (
+    busiest(loads(run.matrix(), run.levels), two_groups)[0].bytes for run in (flat_rr, levelled)
+)
 less_traffic.answer(
-    f"From {byte_size(before)} to {byte_size(after)}, by a factor of {before / after:g}.",
+    f"On the link of the left switch, from {byte_size(before)} to {byte_size(after)}: by a factor of "
+    f"{before / after:g}.",
     right=before / after,
 )
 

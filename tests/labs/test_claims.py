@@ -8,9 +8,14 @@ from lab_notebook import ROOT
 
 import mpilab
 from mpilab.cases.case import Case
+from mpilab.hosts import description
+from mpilab.hosts.links import busiest, loads
 from mpilab.hosts.orders import places_of
+from mpilab.models import fit_hockney
 from mpilab.models.declared import counts
+from mpilab.plots import network, style
 from mpilab.runners.result import DONE
+from mpilab.trace.recording import SENDS
 
 LONG = 1 << 18  # ints: no transport sends so many eagerly
 KERNELS = {
@@ -116,6 +121,77 @@ def excess(kernel, places):
     nodes = len({(place.group, place.node) for place in chosen})
     groups = len({place.group for place in chosen})
     return found["node_bytes"] / 1024 - (nodes - 1), found["group_bytes"] / 1024 - (groups - 1)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_ring_on_two_ranks_sends_a_block_and_copies_another(in_place, require_tool):
+    """Lab 02 fits its β to this: the price of a byte sent, and of a byte copied."""
+    require_tool("smpirun")
+    case = Case("allgather", 2, 4096, "byte", in_place=in_place)
+    (result,) = mpilab.simulated.simulate(mpilab.simulated.kernels(), "allgather_ring", [case])
+    assert result.recording.rounds == 1
+    assert result.recording.messages[["source", "dest", "bytes"]].tolist() == [
+        (0, 1, 4096),
+        (1, 0, 4096),
+    ]
+    for rank in result.recording.ranks:
+        sent = rank.records[rank.records["flags"] & SENDS != 0]
+        copied = len(set(sent["communicator"].tolist())) - 1  # on MPI_COMM_SELF
+        assert (copied, sent["bytes"].tolist()) == ((0, [4096]) if in_place else (1, 2 * [4096]))
+
+
+def test_the_ring_on_two_ranks_takes_alpha_and_beta_where_copies_are_free(require_tool):
+    require_tool("smpirun")
+    sizes = [32, 2048, 131072, 1048576]
+    rows = mpilab.simulated.sweep(["allgather_ring"], "flat-2x1", sizes=sizes)
+    found, link = fit_hockney(rows["bytes"], rows["span_s"]), mpilab.simulated.LINK
+    assert found.alpha == pytest.approx(link.alpha, rel=0.02)
+    assert found.beta == pytest.approx(link.beta, rel=0.02)
+
+
+def broadcast(name, places, count=256):
+    """The loads of the links in a simulated run of a broadcast, its messages, and its levels."""
+    chosen = places_of(places)
+    case = Case("bcast", len(chosen), count, "int", places=chosen)
+    (result,) = mpilab.simulated.simulate(mpilab.simulated.kernels(), f"bcast_{name}", [case])
+    matrix = result.recording.matrix()
+    return loads(matrix, case.levels), matrix, case.levels
+
+
+def test_the_busiest_link_of_lab_04_is_another_one_by_bytes_than_by_time(require_tool):
+    require_tool("smpirun")
+    two_groups = description.read("two-groups")
+    links, *flat = broadcast("binomial", "two-groups rr")
+    by_levels, *levelled = broadcast("node_group", "two-groups rr")
+    named = {
+        way: [(link.name, link.bytes) for link in busiest(links, rated)]
+        for way, rated in (("bytes", None), ("time", two_groups))
+    }
+    assert named == {
+        "bytes": [("n1 → switch left", 4096)],
+        "time": [("switch left → core", 2048), ("core → switch right", 2048)],
+    }
+    # The figure before and after knows the rates, and so does the answer below it.
+    pictures = {"before": tuple(flat), "after": tuple(levelled)}
+    said = style.alt(network.before_after(pictures, two_groups, title="Two trees"))
+    assert "The busiest link carries 2 KiB in before, 1 KiB in after." in said
+    assert busiest(by_levels, two_groups)[0].bytes == 1024
+    text = (ROOT / "labs" / "source" / "04-topology.py").read_text(encoding="utf-8")
+    answer = text.partition("\nbefore, after = (")[2].partition("less_traffic.answer(")[0]
+    assert "busiest(loads(run.matrix(), run.levels), two_groups)" in answer
+
+
+def test_on_four_groups_a_switch_is_busiest_and_segments_halve_what_leaves_the_roots(require_tool):
+    require_tool("smpirun")
+    four_groups = description.read("four-groups")
+    count = 1 << 16  # long enough to be cut into segments
+    copies = {}
+    for name in ("binomial", "node_group", "pipelined", "circulant"):
+        most = busiest(broadcast(name, "four-groups rr", count)[0], four_groups)[0]
+        assert "switch" in most.name and "core" in most.name, name
+        copies[name] = most.bytes / (4 * count)
+    assert copies["binomial"] == 4 and copies["node_group"] == 2
+    assert copies["pipelined"] < 1.2 and copies["circulant"] < 1.2
 
 
 BY_LEVEL = ("node", "group", "node_group", "rank_order")
