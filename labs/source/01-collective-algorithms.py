@@ -1149,8 +1149,8 @@ for size in (SIZES[0], LARGEST):
         factors.append(np.median(rows["span_s"]) / expected)
     exceeds.append(np.median(factors))
 off.answer(
-    f"The median of our algorithms takes {exceeds[0]:.2g} times as long as the model says for "
-    f"{byte_size(SIZES[0])}, and {exceeds[1]:.2g} times for {byte_size(LARGEST)}. The model is too low "
+    f"The median of our algorithms takes {exceeds[0]:.1f} times as long as the model says for "
+    f"{byte_size(SIZES[0])}, and {exceeds[1]:.1f} times for {byte_size(LARGEST)}. The model is too low "
     "where ranks share a core, and where they all copy at the same time; too high where the sends of a "
     "rank overlap (γ is less than P - 1).",
     right="; ".join("too low" if factor > 1 else "too high" for factor in exceeds),

@@ -1014,7 +1014,7 @@ for name, size in (("32 bytes", min(SIZES)), ("1 MiB", max(SIZES))):
     ratios[name] = ours["nonblocking_gather_bcast", most, size] / np.median(theirs)
 factors.answer(
     f"Through rank 0, on {most} processes, your times divided by the published ones: "
-    + " and ".join(f"{ratio:.2g} at {name}" for name, ratio in ratios.items())
+    + " and ".join(f"{ratio:,.1f} at {name}" for name, ratio in ratios.items())
     + ".",
     right=max(ratios, key=lambda name: abs(np.log(ratios[name]))),
 )
