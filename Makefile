@@ -130,6 +130,9 @@ refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/python tools/rooms.py
 	$(BIN)/python tests/hostile/attacks.py
 
+screenshots: setup $(TEST_STAMP) ## make the pictures in docs/images, in Chromium (ONLY=start makes some)
+	$(BIN)/python tools/screenshots.py $(ONLY)
+
 site: setup $(TEST_STAMP) ## make the site in out/site: the docs, and all labs as executed pages
 	$(BIN)/python tools/build_site.py
 

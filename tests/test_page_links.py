@@ -18,6 +18,9 @@ PAGES = [
     *(path for folder in ("hostfiles", "slurm", "data") for path in (ROOT / folder).glob("*.md")),
 ]
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+IMAGES = ROOT / "docs" / "images"
+MOST_BYTES = 150_000  # of a picture
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 TERM = re.compile(r"^\*\*([^*]+)\*\*", re.MULTILINE)
 
@@ -73,6 +76,18 @@ def helped(tmp_path_factory):
         shutil.copy(notebook, labs)
     write_help(labs, ROOT / "docs")
     return labs
+
+
+def test_every_picture_exists_is_small_is_shown_and_has_a_text_instead():
+    shown = [
+        (page.name, alt, (page.parent / path).resolve())
+        for page in PAGES
+        for alt, path in PICTURE.findall(text_of(page))
+    ]
+    assert [(page, path) for page, alt, path in shown if len(alt.split()) < 5] == []
+    assert {path for *_, path in shown} == set(IMAGES.iterdir())  # make screenshots
+    for path in IMAGES.iterdir():
+        assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size < MOST_BYTES
 
 
 def test_a_student_with_nothing_but_the_labs_reaches_every_page_that_they_link_to(helped):

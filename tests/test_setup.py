@@ -28,7 +28,7 @@ from mpilab.grading.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
 VERBS = """setup demo test test-all test-fresh test-algorithm fuzz-jail lab doctor bench class
-    update build release refresh site lint format clean""".split()
+    update build release refresh screenshots site lint format clean""".split()
 PYENV = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
 PATH = os.environ["PATH"]  # before any test changes it
 # glob, unlike Path.glob, finds nothing in a folder that this user may not read.

@@ -41,6 +41,7 @@ from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 SITE = ROOT / "site"
+IMAGES = ROOT / "docs" / "images"  # the only ones of the pages
 # What an executed lab depends on, besides the lab.
 EXECUTED_WITH = ("mpilab", "src_c", "data", "hostfiles", "labs/checks", "constraints.txt")
 PLOT, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
@@ -165,6 +166,7 @@ def lay_out(notebooks, work):
     for page in pages:
         text = (ROOT / page).read_text(encoding="utf-8")
         atomic_write(source / page, relinked(text, page, reachable))
+    shutil.copytree(IMAGES, source / "docs" / IMAGES.name)
     for name, notebook in notebooks.items():
         page = f"labs/{name}.ipynb"
         for cell in notebook.cells:
