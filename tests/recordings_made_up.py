@@ -8,7 +8,7 @@ from mpilab.trace.recording import HEADER, RECORD
 def written(path, rank=0, size=2, records=(), **more):
     """The file of one rank."""
     header = np.zeros(1, HEADER)
-    header[["magic", "header_bytes", "record_bytes"]] = (b"MPILABR4", 1616, 104)
+    header[["magic", "header_bytes", "record_bytes"]] = (b"MPILABR5", 1640, 104)
     header[["rank", "size", "count", "current"]] = (rank, size, len(records), -1)
     for name, value in more.items():
         header[name] = value

@@ -61,6 +61,8 @@ class Case:
     remap     which rank a process behaves as, in kernels whose names end in _remapped: 0 depends on
               the topology, 1 from SEQ order to RR, 2 from RR order to SEQ.
     budget    bytes of other ranks' data that a rank may hold; 0 is the algorithm's own default.
+    memory    bytes of memory that a rank may have during the calls, beyond what it has before them;
+              0: as many as it gets. Only with mpirun.
     matrix    of a read: the matrix in the file and its distribution over the ranks, in the notation
               of mpilab.cases.distribution: "12x10", "12x10 by 4x2 on 2x3".
     buffer    maximum bytes of one request to a file, below 2 GiB; 0 is the algorithm's own default.
@@ -137,6 +139,7 @@ class Case:
     unused: bool = False
     latencies: int = 0
     bystanders: int = 0
+    memory: int = 0
 
     def __post_init__(self) -> None:
         collective = collective_of(self.collective)
@@ -158,6 +161,7 @@ class Case:
             "openmpi",
             "latencies",
             "bystanders",
+            "memory",
         ):
             value = getattr(self, name)
             if value < least.get(name, 0):
@@ -240,6 +244,7 @@ class Case:
             ("sequence", ""),
             ("unused", False),
             ("bystanders", 0),
+            ("memory", 0),
         ):
             if words[name] == usual:
                 del words[name]
@@ -273,6 +278,7 @@ class Case:
                 ("fan-out", self.fanout, ""),
                 ("radix", self.radix, ""),
                 ("budget", self.budget, " bytes"),
+                ("memory limit", self.memory, " bytes"),
                 ("buffer", self.buffer, " bytes"),
                 ("aggregators", self.aggregators, ""),
             )

@@ -83,6 +83,14 @@ def _add_run(commands: Commands) -> None:
         help="maximum bytes of other ranks' data on a rank (default: the algorithm's own)",
     )
     parser.add_argument(
+        "--memory",
+        type=size,
+        default=0,
+        metavar="BYTES",
+        help="memory that a rank may have during the call, beyond what it has before (Linux; "
+        "default: no limit)",
+    )
+    parser.add_argument(
         "--pattern", default="even", help="alltoallv: amounts of data: even, ragged or sparse"
     )
     parser.add_argument(
@@ -211,6 +219,7 @@ def _case(options: argparse.Namespace) -> Any:
         radix=options.radix,
         remap=REMAPS.index(options.remap),
         budget=options.budget,
+        memory=options.memory,
         pattern=options.pattern,
         matrix=matrix,
         buffer=options.buffer,

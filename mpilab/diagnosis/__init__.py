@@ -10,6 +10,7 @@ model         Diagnosis and its parts
 evidence      what the recordings of a run prove
 deadlock, time_out, crash, mpi_error, wrong_result
               one kind of failure each
+no_memory     requests for memory that got none
 memory        what wrong memory holds instead, and the mistake to which that points
 single, reads
               wrong results of bcast, scatter and reductions, and of kernels that read files
@@ -32,6 +33,7 @@ from mpilab.diagnosis import (
     deadlock,
     memory,
     mpi_error,
+    no_memory,
     requests,
     time_out,
     wrong_result,
@@ -91,6 +93,7 @@ def smallest(case: Case, fails: Callable[[Case], bool], *, budget: int = 16) -> 
         ("unused", False),
         ("sequence", ""),
         ("bystanders", 0),
+        ("memory", 0),
     ):
         if getattr(best, name) != simple:
             best = search.least(best, name, (simple,))
@@ -181,6 +184,7 @@ def _explain(result: Result) -> Diagnosis | None:
         return None
     if found.kind in (DEADLOCK, TIME_OUT, MPI_ERROR, WRONG_RESULT):
         found = collectives.beside_world(found, evidence)
+    found = no_memory.because_of_memory(found, evidence)
     printed = tuple(sorted((int(rank), str(text)) for rank, text in result.printed.items()))
     return replace(found, printed=found.printed or printed, log=found.log or result.log)
 
@@ -212,7 +216,9 @@ def _after_the_end(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a run that completed; None if nothing is wrong."""
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
     wrong = None
-    if evidence.result.case.collective == "barrier":
+    if found is not None and no_memory.is_refused(evidence):
+        pass  # no comparison of large buffers that the kernel has given up to fill
+    elif evidence.result.case.collective == "barrier":
         last = evidence.result.of_last_call() if evidence.result.case.sequence else None
         wrong = broken_barrier(evidence if last is None else Evidence(last))
     elif evidence.result.outputs and evidence.result.case.dump:

@@ -390,11 +390,13 @@ def run_cases(function: str, cases: Sequence[Case], **options: Any) -> list[Resu
     """Run cases of a kernel; list of Result (options: see mpilab.runners.engines.run_cases).
 
     They run on the active cluster. A kernel compiled with sanitizers runs in a separate mpirun on
-    the same hosts, because sanitizers must be loaded when a process starts.
+    the same hosts, because sanitizers must be loaded when a process starts; and so do cases with a
+    limit on memory, because MPI itself may fail under it.
     """
     library = library_of(function)
-    if is_sanitized(function):
-        return mpirun.run_cases(library, function, cases, sanitize=True, **_hosts(), **options)
+    sanitized = is_sanitized(function)
+    if sanitized or any(case.memory for case in cases):
+        return mpirun.run_cases(library, function, cases, sanitize=sanitized, **_hosts(), **options)
     return engines.run_cases(active_cluster(), library, function, cases, **options)
 
 
@@ -424,6 +426,7 @@ def run(
     radix: int = 0,
     places: str | Iterable[Place] = (),
     budget: int = 0,
+    memory: int = 0,
     pattern: str = "even",
     matrix: str = "",
     buffer: int = 0,
@@ -446,6 +449,8 @@ def run(
     places         hosts and groups assigned to the ranks: a text such as "2x2x2 rr" (see
                    mpilab.hosts.orders), or the mpilab.hosts.places.Place of each rank.
     budget         bytes of other ranks' data that a rank may hold; 0: the algorithm's default.
+    memory         bytes of memory that a rank may have during the call, beyond what it has before;
+                   0: no limit. Such a run is a job of its own. Linux only.
     pattern        of an alltoallv: "even", "ragged" or "sparse", see mpilab.cases.counts.
     matrix         of a read: "12x12", or "12x10 by 4x2 on 2x3", see mpilab.cases.distribution.
     buffer, aggregators   of a read: maximum bytes of a request, and number of ranks that read for
@@ -478,6 +483,7 @@ def run(
         radix=radix,
         places=places,
         budget=budget,
+        memory=memory,
         pattern=pattern,
         matrix=matrix,
         buffer=buffer,

@@ -50,6 +50,11 @@ def run_cases(
     """
     check_real(cases)
     for case in cases:
+        if case.memory:  # the engines would be left with whatever MPI could not allocate
+            raise InputError(
+                f"memory={case.memory}: only in a job of its own; use mpilab.run or mpilab.runners."
+                "mpirun"
+            )
         if case.ranks > cluster.n:
             raise InputError(
                 f"ranks={case.ranks}: the cluster has {cluster.n}; start a larger one: "

@@ -139,6 +139,8 @@ def simulate(
     """
     tool("smpirun")
     cases = list(cases)
+    if any(case.memory for case in cases):
+        raise InputError("memory: all simulated ranks share one process; use mpilab.run")
     limits: dict[str, Any] = {
         "limit": limit,
         "standstill": standstill,

@@ -35,7 +35,7 @@ from mpilab.util.kit import ROOT
     NULL_REQUESTS,
 ) = (1 << bit for bit in range(13))
 WORLD = 1  # MPI_COMM_WORLD as a record's communicator
-MAGIC = b"MPILABR4"
+MAGIC = b"MPILABR5"
 PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 ANY, NOBODY, NONE = -1, -2, -1
 UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/runtime/recorder/failures.c
@@ -93,6 +93,9 @@ HEADER = np.dtype(
         ("sample_sites", "u8", (16,)),
         ("unknown_call", "S40"),
         ("trap", "S160"),
+        ("refused_site", "u8"),
+        ("refused_bytes", "i8"),
+        ("held_bytes", "i8"),
     ]
 )
 
@@ -225,6 +228,16 @@ class RankRecording:
             int(self.header["crash_site"]),
             address if known else None,
         )
+
+    @property
+    def refused(self) -> tuple[int, int, int] | None:
+        """(bytes, bytes that it had, call site) of the kernel's first request for memory that got
+        none, or None."""
+        if not self.header["refused_site"]:
+            return None
+        names = ("refused_bytes", "held_bytes", "refused_site")
+        asked, had, site = (int(self.header[name]) for name in names)
+        return asked, had, site
 
     @property
     def exited(self) -> tuple[int, int] | None:

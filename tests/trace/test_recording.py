@@ -550,7 +550,7 @@ def test_sites_of_what_is_not_there_have_no_line(tmp_path):
 
 def test_files_that_are_no_recordings_are_refused_with_their_name(tmp_path):
     path = tmp_path / "0.0.rec"
-    for content in (b"", b"MPILABR4", b"\0" * 4096, b"x" * 1616):
+    for content in (b"", b"MPILABR5", b"\0" * 4096, b"x" * 1640):
         path.write_bytes(content)
         with pytest.raises(InputError, match="0.0.rec: not a recording"):
             RankRecording(path)

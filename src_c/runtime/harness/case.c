@@ -42,6 +42,7 @@ static const struct number_key number_keys[] = {
     INT_KEY("remap", remap),
     LONG_KEY("budget", budget_bytes),
     LONG_KEY("buffer", buffer_bytes),
+    LONG_KEY("memory", memory),
     INT_KEY("aggregators", aggregators),
     INT_KEY("rows", matrix.rows),
     INT_KEY("columns", matrix.columns),

@@ -28,6 +28,7 @@ struct mpilab_case {
     long segment_bytes;  /* from here to aggregators: the fields of struct mpilab_tuning */
     int fanout, radix, remap;
     long budget_bytes, buffer_bytes;
+    long memory; /* bytes that a rank may have during the calls beyond those before; 0: any */
     int aggregators;
     struct mpilab_matrix matrix; /* to be read: see read.c */
     int openmpi; /* Open MPI's own algorithm of this number, if not negative: see openmpi.c */
@@ -204,6 +205,11 @@ int receive_count(const struct subject *subject);
 /* What it gets where MPI ignores the argument: the same, or with `unused` no valid value. */
 int ignored_count(const struct subject *subject, int count);
 MPI_Datatype ignored_type(const struct subject *subject, MPI_Datatype type);
+
+/* --- process.c: from now on, this process gets at most `bytes` bytes of address space beyond what it
+ * has. Without limit_memory, unlimit_memory does nothing. */
+int limit_memory(int64_t bytes);
+void unlimit_memory(void);
 
 /* --- sequence.c: the calls before the case's own one, which is the last of them */
 enum { MOST_CALLS = 3 };

@@ -1,7 +1,8 @@
-/* What the operating system counts for this process: reads, and resident memory. Linux reports it
- * under /proc/self; elsewhere it is unknown. */
+/* What the operating system counts for this process: reads, and memory, which can be limited. Linux
+ * reports it under /proc/self; elsewhere it is unknown. */
 #define _GNU_SOURCE
 #include "access.h"
+#include <errno.h>
 #include <fcntl.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { TEXT_BYTES = 4096 };
@@ -68,4 +70,36 @@ int64_t begin_memory_peak(void)
 int64_t memory_peak(void)
 {
     return memory("VmHWM:");
+}
+
+/* The limit from before limit_memory. */
+static struct rlimit unlimited;
+static int is_limited;
+
+int limit_memory(int64_t bytes)
+{
+#ifdef __GLIBC__
+    malloc_trim(0); /* what malloc keeps of freed memory would be had in addition */
+#endif
+    /* Open MPI has reserved much already, so the limit is relative. Only the soft one is lowered, which
+     * can be raised again. */
+    const int64_t now = memory("VmSize:");
+    if (now == UNKNOWN)
+        return harness_fail("memory=%lld: needs /proc, as on Linux", (long long)bytes);
+    if (getrlimit(RLIMIT_AS, &unlimited) != 0)
+        return harness_fail("memory=%lld: %s", (long long)bytes, strerror(errno));
+    const rlim_t wanted = (rlim_t)(now + bytes);
+    if (unlimited.rlim_cur != RLIM_INFINITY && wanted > unlimited.rlim_cur)
+        return harness_fail("memory=%lld: this machine allows %lld bytes of address space only",
+                            (long long)bytes, (long long)unlimited.rlim_cur);
+    const struct rlimit limit = {wanted, unlimited.rlim_max};
+    is_limited = setrlimit(RLIMIT_AS, &limit) == 0;
+    return is_limited ? 0 : harness_fail("memory=%lld: %s", (long long)bytes, strerror(errno));
+}
+
+void unlimit_memory(void)
+{
+    if (is_limited)
+        setrlimit(RLIMIT_AS, &unlimited);
+    is_limited = 0;
 }

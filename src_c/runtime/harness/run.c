@@ -327,9 +327,12 @@ static int call_and_record(struct subject *subject, const struct collective *col
         failed = begin_printing(&printing, name_file(path, subject, directory, "txt"));
         is_printing = !failed;
     }
+    if (!failed && order->memory > 0)
+        failed = limit_memory(order->memory);
     failed = fail_together(subject->parent, failed);
     if (!failed)
         failed = call_kernel(subject, collective, loaded, calls);
+    unlimit_memory();
     loaded->finish();
     loaded->strict(0);
     if (is_printing)

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "recorder.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__linux__)
@@ -188,8 +189,23 @@ void leftovers_record(int64_t since_ns)
 /* --- what kernels call in place of the C library's functions */
 #define HEAP(result, name, ...) result mpilab_heap_##name(__VA_ARGS__)
 
+/* The first request that got no memory is the cause of what follows. */
+static void note_refusal(size_t bytes, uintptr_t site)
+{
+    struct mpilab_header *const header = recorder_is_on() ? recorder_header() : NULL;
+    if (header == NULL || header->refused_site != 0)
+        return;
+    header->refused_bytes = (int64_t)bytes;
+    header->held_bytes = 0;
+    for (int i = 0; i < used; i++)
+        header->held_bytes += (int64_t)things[i].bytes;
+    header->refused_site = recorder_offset(site);
+}
+
 static void *made(enum mpilab_operation by, void *memory, size_t bytes, uintptr_t site)
 {
+    if (memory == NULL && bytes > 0)
+        note_refusal(bytes, site);
     leftover_made(by, (uintptr_t)memory, bytes, site);
     return memory;
 }
@@ -221,6 +237,8 @@ HEAP(void *, aligned_alloc, size_t alignment, size_t bytes)
 HEAP(int, posix_memalign, void **memory, size_t alignment, size_t bytes)
 {
     const int error = posix_memalign(memory, alignment, bytes);
+    if (error == ENOMEM)
+        note_refusal(bytes, CALL_SITE);
     if (error == 0)
         leftover_made(MPILAB_posix_memalign, (uintptr_t)*memory, bytes, CALL_SITE);
     return error;
@@ -246,6 +264,8 @@ HEAP(void, free, void *memory)
 int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *memory)
 {
     const int err = PMPI_Alloc_mem(bytes, info, memory);
+    if (recorder_error_class(err) == MPI_ERR_NO_MEM)
+        note_refusal((size_t)bytes, CALL_SITE);
     if (err == MPI_SUCCESS)
         leftover_made(MPILAB_Alloc_mem, *(uintptr_t *)memory, (size_t)bytes, CALL_SITE);
     recorder_note_failure("MPI_Alloc_mem", CALL_SITE, err);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define MPILAB_MAGIC "MPILABR4"
+#define MPILAB_MAGIC "MPILABR5"
 
 enum mpilab_flags {
     MPILAB_SENDS = 1,    /* a message leaves this rank */
@@ -98,6 +98,9 @@ struct mpilab_header {
     uint64_t sample_sites[MPILAB_SAMPLES]; /* the latest answers, number i at i % MPILAB_SAMPLES */
     char unknown_call[40]; /* a failed call that the recorder does not wrap (operation Other) */
     char trap[160];        /* why the jail (runtime/jail) ended this rank; "" if it did not */
+    uint64_t refused_site; /* where the kernel first asked for memory in vain, or 0 */
+    int64_t refused_bytes; /* how much it asked for */
+    int64_t held_bytes;    /* how much it had then, of what it had asked for before */
 };
 
 /* The calls that the recorder knows: names of MPI without their prefix, and of the C library. Those

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 _Static_assert(sizeof(struct mpilab_record) == 104, "recording.py relies on the layout");
-_Static_assert(sizeof(struct mpilab_header) == 1616, "recording.py relies on the layout");
+_Static_assert(sizeof(struct mpilab_header) == 1640, "recording.py relies on the layout");
 
 static struct mpilab_header *header;
 static struct mpilab_record *records;
