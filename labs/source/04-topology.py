@@ -771,6 +771,80 @@ gathered.answer(
 # calls *unshuffling*. The kit's kernels receive with a datatype that does so.
 
 # %% [markdown]
+# ## Gather at a leader, then send (optional)
+#
+# No points depend on this exercise. Write the gather by nodes yourself: each rank sends its block to the leader of
+# its node, and each leader sends what it has to the root. That is the first gather of the report: as there, a
+# leader also tells the root whose blocks these are, so that the root can unshuffle them.
+#
+# ```
+#    nodes {0 2} {1 3}, root 0
+#    on each node         2 -2-> 0   3 -3-> 1
+#    among the leaders    1 -> 0     one message: the ranks 1 and 3, then their blocks
+# ```
+#
+# Given are two communicators, which are right once the key is, and memory. You write the key, and what each of
+# three does: a rank that leads nothing, a leader, and the root.
+#
+# - Use point-to-point calls only. Between nodes goes one message for each other node.
+# - `MPI_Pack` turns a block of any datatype into bytes, and a block that was sent with its datatype may be received
+#   as `MPI_PACKED` bytes.
+# - Only the root may read the receive arguments. With `MPI_IN_PLACE`, its block is in place already;
+#   `place_own_block` does both.
+
+# %%
+# %%kernel gather_then_send
+# #include "mpilab.h"
+# #include "splitting.h"
+# #include <stdlib.h>
+#
+# int gather_then_send(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+#                      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+# {
+#     int rank, size, me, peers, type_size, nodes = 0, position = 0;
+#     MPI_Comm node, leaders = MPI_COMM_NULL;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#
+#     const int key = rank; /* YOUR CODE HERE, instead of this line: as in exercise 1 */
+#     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#     MPI_Comm_rank(node, &me);
+#     MPI_Comm_size(node, &peers);
+#     err = MPI_Comm_split(comm, me == 0 ? 0 : MPI_UNDEFINED, key, &leaders);
+#     if (leaders != MPI_COMM_NULL && err == MPI_SUCCESS)
+#         MPI_Comm_size(leaders, &nodes);
+#
+#     /* At the root, only the receive arguments count. A packed block is as long as its data. */
+#     MPI_Type_size(rank == root ? recvtype : sendtype, &type_size);
+#     const int bytes = type_size * (rank == root ? recvcount : sendcount);
+#
+#     /* who: the ranks in comm of this node. held: room for a message with any node's blocks, and the
+#      * ranks whose they are before them. */
+#     int *const who = malloc(sizeof(int) * (size_t)size);
+#     const int most = (bytes + (int)sizeof(int)) * size;
+#     char *const held = malloc((size_t)most + 1);
+#     if (err == MPI_SUCCESS && (who == NULL || held == NULL))
+#         err = MPI_ERR_NO_MEM;
+#     if (err == MPI_SUCCESS)
+#         err = ranks_in(node, peers, comm, who);
+#
+#     /* YOUR CODE HERE, instead of these two lines: what a rank, a leader and the root send and receive */
+#     (void)sendbuf, (void)recvbuf, (void)nodes, (void)position;
+#     err = MPI_ERR_OTHER;
+#
+#     free(held), free(who);
+#     if (leaders != MPI_COMM_NULL)
+#         MPI_Comm_free(&leaders);
+#     MPI_Comm_free(&node);
+#     return err;
+# }
+
+# %% tags=["illustration"]
+lab.check("then_send")
+
+# %% [markdown]
 # ## Pipelining over levels (optional)
 #
 # By levels, one step follows another: first the groups, then the nodes, then the ranks. While a

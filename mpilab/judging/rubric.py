@@ -103,6 +103,10 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     # students get no function that knows the answer
     values = [[3, 12, 3]]
 
+    [[practice]]                        # an exercise that is not graded, with the keys above: of
+                                        # its items only `public` counts, and its solution is in
+                                        # practice/ID.c beside the rubric
+
     criteria = [                        # text: what earns how many of its points. Students read
         { points = 3, text = "…" },     # them in the lab, graders on the marks page
     ]
@@ -464,6 +468,7 @@ class Exercise:
 class Rubric:
     """All exercises of a lab.
 
+    practice     exercises that are not graded: they only have public checks and hints.
     digest_text  decides whether the rubric has changed.
     parameters   what papermill sets when it runs a submission.
     notebook_seconds   the processor time that the notebook takes with right answers.
@@ -479,13 +484,16 @@ class Rubric:
     notebook_seconds: float = 30.0
     leave_out: tuple[str, ...] = ()
     solutions: bool | date = True
+    practice: tuple[Exercise, ...] = ()
 
     def exercise(self, name: str) -> Exercise:
-        """The exercise with this id; InputError, with the known ones, if there is none."""
-        for exercise in self.exercises:
+        """The exercise with this id, graded or not; InputError, with the known ones, if there is
+        none."""
+        every = (*self.exercises, *self.practice)
+        for exercise in every:
             if exercise.id == name:
                 return exercise
-        known = [exercise.id for exercise in self.exercises]
+        known = [exercise.id for exercise in every]
         listed = f"{', '.join(known)}{suggestion(name, known)}"
         raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {listed}")
 
@@ -571,6 +579,9 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
     text, table = _read(path)
     try:
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
+        practice = tuple(_exercise(entry, seed) for entry in table.get("practice", ()))
+        if any(exercise.points for exercise in practice) and path.name == "rubric.toml":
+            raise InputError("practice: is not graded, so its items only have id and public")
         rubric = Rubric(
             table["lab"],
             table.get("title") or table["lab"],
@@ -580,12 +591,13 @@ def load(path: str | Path, seed: int = 1) -> Rubric:
             _seconds(table.get("notebook_seconds", 30)),
             tuple(table.get("leave_out", ())),
             _when(table.get("solutions", True)),
+            practice,
         )
     except KeyError as error:
         raise InputError(f"{path}: the key {error} is missing") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
+    _refuse_twins([each.id for each in (*exercises, *practice)], f"{path}: two exercises")
     return rubric
 
 
@@ -847,7 +859,11 @@ def public_checks(path: str | Path) -> str:
     path = Path(path)
     load(path)
     _, table = _read(path)
-    exercises = [_public_exercise(entry) for entry in table["exercise"]]
+    exercises = [
+        _public_exercise(entry, kind)
+        for kind in ("exercise", "practice")
+        for entry in table.get(kind, ())
+    ]
     lines = [line for each in exercises for line in each]
     if not lines:
         return ""
@@ -860,17 +876,17 @@ def public_checks(path: str | Path) -> str:
     return "\n".join([*head, *lines, ""])
 
 
-def _public_exercise(entry: Table) -> list[str]:
-    """The lines of an exercise's public checks; none if it has none."""
+def _public_exercise(entry: Table, kind: str) -> list[str]:
+    """The lines of an exercise's public checks, below [[kind]]; none if it has none."""
     parts = entry.get("variant", [entry])
     if not any(_PUBLIC in item for part in parts for item in part["item"]):
         return []
     own = {key: entry[key] for key in _PUBLIC_OF_EXERCISE if key in entry}
-    lines = ["", "[[exercise]]", *_toml(own)]
+    lines = ["", f"[[{kind}]]", *_toml(own)]
     for part in parts:
-        name = "exercise"
+        name = kind
         if "variant" in entry:
-            name = "exercise.variant"
+            name = f"{kind}.variant"
             own = {key: part[key] for key in _PUBLIC_OF_EXERCISE if key in part}
             lines += ["", f"[[{name}]]", *_toml(own)]
         for item in part["item"]:

@@ -270,7 +270,8 @@ def _allowed(function: str) -> tuple[str, ...] | None:
     for path in sorted((ROOT / "labs" / "checks").glob("*.toml")):
         if f'"{function}"' not in path.read_text(encoding="utf-8"):
             continue
-        for exercise in rubric.load(path).exercises:
+        checks = rubric.load(path)
+        for exercise in (*checks.exercises, *checks.practice):
             if exercise.kind == rubric.KERNEL and function in exercise.functions:
                 return (exercise.variant(function) or exercise).allowed
     return None

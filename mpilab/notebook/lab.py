@@ -181,6 +181,8 @@ class Lab:
         for one in self.rubric.exercises:
             more = f", {one.function}" if one.kind == rubric.PYTHON else ""
             lines.append(f'  lab.check("{one.id}"{more})  {one.title}')
+        for one in self.rubric.practice:
+            lines.append(f'  lab.check("{one.id}")  {one.title} (not graded)')
         return "\n".join(lines)
 
     def check(
@@ -253,16 +255,21 @@ class Lab:
         if not confirm:
             left = len(exercise.hints) - self._hinted.get(exercise_id, 0)
             hints = f'First try lab.hint("{exercise_id}"): {left} hints left.' if left > 0 else ""
+            costs = (
+                f"This exercise is worth {exercise.points:g} of 100 points. After you have "
+                "seen our solution, they no longer say what you can do, and mpilab.progress() "
+                "marks the exercise."
+            )
+            if exercise in full.practice:
+                costs = "This exercise is not graded. Try it first: you learn less from ours."
             return Told(
                 title,
-                (
-                    f"This exercise is worth {exercise.points:g} of 100 points. After you have "
-                    "seen our solution, they no longer say what you can do, and mpilab.progress() "
-                    "marks the exercise.",
-                    hints,
-                ),
+                (costs, hints),
                 after=f'If you want it anyway: lab.solution("{exercise_id}", confirm=True)',
             )
+        if exercise in full.practice:
+            code = (path.parent / "practice" / f"{exercise.id}.c").read_text(encoding="utf-8")
+            return Told(title, exercise.hints, code, "c")
         note(self.name, exercise_id, seen=True)
         return _solved(exercise, source, title)
 
