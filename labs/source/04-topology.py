@@ -947,7 +947,9 @@ def cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within):
 lab.check("cheapest", cheapest)
 
 # %% [markdown]
-# ## Every core uses the network: multi-lane (optional)
+# ## Two more broadcasts (optional)
+#
+# ### Every core uses the network: multi-lane
 #
 # By levels, one rank of each node sends, and the other cores are idle. If a single core can't saturate
 # the link, that is a waste. In `bcast_multilane` (Träff and Hunold), the root cuts the message into
@@ -975,7 +977,7 @@ lane_rows.answer(
 # The same number of bytes cross, but two ranks of a node share the work. Whether that helps depends on
 # the network, not on the algorithm: on links as slow as ours, one core is enough.
 #
-# ## A schedule of 2024: circulant graphs (optional)
+# ### A schedule of 2024: circulant graphs
 #
 # In a chain, the pipeline is full after $P-1$ rounds. In a binomial tree it is full sooner, but the
 # root must send every segment $\lceil \log_2 P \rceil$ times. Träff's schedules on *circulant graphs*
@@ -1282,133 +1284,6 @@ for budget in (0, 65536, 8192):
 
 # %% nbgrader={"grade": false, "grade_id": "check_by_leaders", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("by_leaders")
-
-# %% [markdown]
-# ## An alltoallv that runs out of memory (optional)
-#
-# Here you can watch a `malloc` fail. The kernel below is as naive as can be: rank 0 collects the blocks of *all*
-# ranks, and then sends each block to its receiver. Find the line in which it asks for the memory.
-
-# %%
-# %%kernel alltoallv_at_root
-# #include "mpilab.h"
-# #include <stdlib.h>
-#
-# int alltoallv_at_root(const void *sendbuf, const int sendcounts[], const int sdispls[],
-#                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-#                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
-# {
-#     int rank, size, width, position = 0, own = 0, total = 0, err = MPI_SUCCESS;
-#     MPI_Comm_rank(comm, &rank);
-#     MPI_Comm_size(comm, &size);
-#     MPI_Type_size(sendtype, &width);
-#
-#     /* bytes[i * size + j] go from rank i to rank j. */
-#     int *const bytes = malloc(sizeof(int) * (size_t)size * (size_t)size);
-#     if (bytes == NULL)
-#         return MPI_ERR_NO_MEM;
-#     for (int j = 0; j < size; j++)
-#         own += bytes[rank * size + j] = sendcounts[j] * width;
-#     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, size, MPI_INT, comm);
-#     for (int i = 0; i < size * size; i++)
-#         total += bytes[i];
-#
-#     const int needed = rank == 0 ? total : own; /* rank 0 has room for everything */
-#     char *const data = malloc((size_t)needed + 1);
-#     if (data == NULL)
-#         err = MPI_ERR_NO_MEM;
-#     MPI_Bcast(&err, 1, MPI_INT, 0, comm); /* so that nobody waits for rank 0 if it has no memory */
-#
-#     for (int j = 0; j < size && err == MPI_SUCCESS; j++)
-#         err = MPI_Pack(block(sendbuf, sdispls[j], 1, sendtype), sendcounts[j], sendtype, data, own,
-#                        &position, comm);
-#     if (rank > 0 && err == MPI_SUCCESS)
-#         err = MPI_Send(data, own, MPI_PACKED, 0, TAG, comm);
-#     for (int i = 0; i < size && rank > 0 && err == MPI_SUCCESS; i++)
-#         err = MPI_Recv(block(recvbuf, rdispls[i], 1, recvtype), recvcounts[i], recvtype, 0, TAG,
-#                        comm, MPI_STATUS_IGNORE);
-#
-#     char *next = data + own; /* rank 0's blocks come first, then those of the others, in order */
-#     for (int i = 1; i < size && rank == 0 && err == MPI_SUCCESS; i++) {
-#         int begin = (int)(next - data);
-#         err = MPI_Recv(next, total - begin, MPI_PACKED, i, TAG, comm, MPI_STATUS_IGNORE);
-#         for (int j = 0; j < size; j++)
-#             next += bytes[i * size + j];
-#     }
-#     next = data;
-#     for (int k = 0; k < size * size && rank == 0 && err == MPI_SUCCESS; k++) {
-#         const int i = k / size, j = k % size;
-#         position = 0;
-#         if (j > 0)
-#             err = MPI_Send(next, bytes[k], MPI_PACKED, j, TAG, comm);
-#         else
-#             err = MPI_Unpack(next, bytes[k], &position, block(recvbuf, rdispls[i], 1, recvtype),
-#                              recvcounts[i], recvtype, comm);
-#         next += bytes[k];
-#     }
-#     free(data), free(bytes);
-#     return err;
-# }
-
-# %% tags=["illustration"]
-BLOCK = 128 * 1024  # ints for each pair of ranks: 512 KiB
-mpilab.run("alltoallv_at_root", places="two-groups rr", count=BLOCK, seed=SEED)
-
-# %% [markdown]
-# It works. Now limit each rank to 16 MiB during the call, beyond its two buffers. With `memory=...`,
-# `mpilab.run` starts a separate job, and limits the address space of its ranks (`RLIMIT_AS`, on Linux only)
-# while they are in the kernel.
-#
-# **Predict:** each of the eight ranks has 512 KiB for each rank, itself included. How many bytes does rank 0
-# ask for? How many does a rank of the pairwise exchange need, which sends and receives one block at a time?
-
-# %% tags=["illustration"]
-asked_for = mpilab.predict(
-    "", choices=["4 MiB, and 512 KiB", "28 MiB, and 4 MiB", "32 MiB, and none", "64 MiB, and none"]
-)
-MEMORY = 16 << 20
-limited = {
-    name: mpilab.run(
-        f"alltoallv_{name}", places="two-groups rr", count=BLOCK, memory=MEMORY, seed=SEED
-    )
-    for name in ("at_root", "pairwise", "leaders")
-}
-limited["at_root"]
-
-# %% jupyter={"source_hidden": true}
-# Your prediction beside what happens
-asked_for.answer(
-    "32 MiB, for 64 blocks of 512 KiB. The pairwise exchange needs none: it sends from one buffer and "
-    "receives into the other.",
-    right="32 MiB, and none",
-)
-
-# %% [markdown]
-# The pairwise exchange and the kit's kernel by leaders work under the same limit. Leaders collect data,
-# too, but never more than their budget.
-
-# %%
-Table(
-    [
-        (
-            f"alltoallv_{name}",
-            "right" if run.right else "fails",
-            max((one.held for one in run.result.outputs), default=0) if run.right else "-",
-        )
-        for name, run in limited.items()
-    ],
-    f"with at most {byte_size(MEMORY)}; result; most data of others on a rank: size",
-)
-
-# %% [markdown]
-# Rank 0 collects $P^2 m$ bytes: with 64 ranks and 256 KiB a pair, 1 GiB. A leader that cuts nothing into pieces
-# collects $QPm$, which only needs a longer block to be as much.
-#
-# `malloc` returns `NULL` under such a limit, or where the system grants no more memory than there is. Many Linux
-# systems grant more, and kill the process when it uses what there is not: then nothing tells the line. So a
-# kernel had better bound what it asks for.
-#
-# Your `alltoallv_by_leaders` cuts nothing into pieces: with which `count` does it fail under `memory=MEMORY`?
 
 # %% [markdown]
 # ## Allgather and allreduce (optional)
@@ -1889,6 +1764,133 @@ enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 #
 # In the file are also broadcasts, reduces and gathers, each with its flat algorithm: choose their rows by
 # `over_hosts["collective"] == "bcast"`, and draw them against `"ppn"`, `"bytes"` or `"nodes"`.
+
+# %% [markdown]
+# ### An alltoallv that runs out of memory
+#
+# What a leader costs first is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can be: rank 0 collects the blocks of *all*
+# ranks, and then sends each block to its receiver. Find the line in which it asks for the memory.
+
+# %%
+# %%kernel alltoallv_at_root
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# int alltoallv_at_root(const void *sendbuf, const int sendcounts[], const int sdispls[],
+#                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+#                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size, width, position = 0, own = 0, total = 0, err = MPI_SUCCESS;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     MPI_Type_size(sendtype, &width);
+#
+#     /* bytes[i * size + j] go from rank i to rank j. */
+#     int *const bytes = malloc(sizeof(int) * (size_t)size * (size_t)size);
+#     if (bytes == NULL)
+#         return MPI_ERR_NO_MEM;
+#     for (int j = 0; j < size; j++)
+#         own += bytes[rank * size + j] = sendcounts[j] * width;
+#     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, size, MPI_INT, comm);
+#     for (int i = 0; i < size * size; i++)
+#         total += bytes[i];
+#
+#     const int needed = rank == 0 ? total : own; /* rank 0 has room for everything */
+#     char *const data = malloc((size_t)needed + 1);
+#     if (data == NULL)
+#         err = MPI_ERR_NO_MEM;
+#     MPI_Bcast(&err, 1, MPI_INT, 0, comm); /* so that nobody waits for rank 0 if it has no memory */
+#
+#     for (int j = 0; j < size && err == MPI_SUCCESS; j++)
+#         err = MPI_Pack(block(sendbuf, sdispls[j], 1, sendtype), sendcounts[j], sendtype, data, own,
+#                        &position, comm);
+#     if (rank > 0 && err == MPI_SUCCESS)
+#         err = MPI_Send(data, own, MPI_PACKED, 0, TAG, comm);
+#     for (int i = 0; i < size && rank > 0 && err == MPI_SUCCESS; i++)
+#         err = MPI_Recv(block(recvbuf, rdispls[i], 1, recvtype), recvcounts[i], recvtype, 0, TAG,
+#                        comm, MPI_STATUS_IGNORE);
+#
+#     char *next = data + own; /* rank 0's blocks come first, then those of the others, in order */
+#     for (int i = 1; i < size && rank == 0 && err == MPI_SUCCESS; i++) {
+#         int begin = (int)(next - data);
+#         err = MPI_Recv(next, total - begin, MPI_PACKED, i, TAG, comm, MPI_STATUS_IGNORE);
+#         for (int j = 0; j < size; j++)
+#             next += bytes[i * size + j];
+#     }
+#     next = data;
+#     for (int k = 0; k < size * size && rank == 0 && err == MPI_SUCCESS; k++) {
+#         const int i = k / size, j = k % size;
+#         position = 0;
+#         if (j > 0)
+#             err = MPI_Send(next, bytes[k], MPI_PACKED, j, TAG, comm);
+#         else
+#             err = MPI_Unpack(next, bytes[k], &position, block(recvbuf, rdispls[i], 1, recvtype),
+#                              recvcounts[i], recvtype, comm);
+#         next += bytes[k];
+#     }
+#     free(data), free(bytes);
+#     return err;
+# }
+
+# %% tags=["illustration"]
+BLOCK = 128 * 1024  # ints for each pair of ranks: 512 KiB
+mpilab.run("alltoallv_at_root", places="two-groups rr", count=BLOCK, seed=SEED)
+
+# %% [markdown]
+# It works. Now limit each rank to 16 MiB during the call, beyond its two buffers. With `memory=...`,
+# `mpilab.run` starts a separate job, and limits the address space of its ranks (`RLIMIT_AS`, on Linux only)
+# while they are in the kernel.
+#
+# **Predict:** each of the eight ranks has 512 KiB for each rank, itself included. How many bytes does rank 0
+# ask for? How many does a rank of the pairwise exchange need, which sends and receives one block at a time?
+
+# %% tags=["illustration"]
+asked_for = mpilab.predict(
+    "", choices=["4 MiB, and 512 KiB", "28 MiB, and 4 MiB", "32 MiB, and none", "64 MiB, and none"]
+)
+MEMORY = 16 << 20
+limited = {
+    name: mpilab.run(
+        f"alltoallv_{name}", places="two-groups rr", count=BLOCK, memory=MEMORY, seed=SEED
+    )
+    for name in ("at_root", "pairwise", "leaders")
+}
+limited["at_root"]
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+asked_for.answer(
+    "32 MiB, for 64 blocks of 512 KiB. The pairwise exchange needs none: it sends from one buffer and "
+    "receives into the other.",
+    right="32 MiB, and none",
+)
+
+# %% [markdown]
+# The pairwise exchange and the kit's kernel by leaders work under the same limit. Leaders collect data,
+# too, but never more than their budget.
+
+# %%
+Table(
+    [
+        (
+            f"alltoallv_{name}",
+            "right" if run.right else "fails",
+            max((one.held for one in run.result.outputs), default=0) if run.right else "-",
+        )
+        for name, run in limited.items()
+    ],
+    f"with at most {byte_size(MEMORY)}; result; most data of others on a rank: size",
+)
+
+# %% [markdown]
+# Rank 0 collects $P^2 m$ bytes: with 64 ranks and 256 KiB a pair, 1 GiB. A leader that cuts nothing into pieces
+# collects $QPm$, which only needs a longer block to be as much.
+#
+# `malloc` returns `NULL` under such a limit, or where the system grants no more memory than there is. Many Linux
+# systems grant more, and kill the process when it uses what there is not: then nothing tells the line. So a
+# kernel had better bound what it asks for.
+#
+# Your `alltoallv_by_leaders` cuts nothing into pieces: with which `count` does it fail under `memory=MEMORY`?
 
 # %% [markdown]
 # ## Question 1: when a leader becomes the bottleneck (7 points)
