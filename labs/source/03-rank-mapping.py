@@ -1106,6 +1106,9 @@ Table.grid(
 # machine. The cell takes up to half a minute. Your `allgather_ring_remapped` is simulated, too, if it
 # has passed its checks.
 #
+# The marks in the figure are a model: LogGP round by round, with the $L$, $o$ and $G$ of the simulated
+# links. In it, the twelve ranks of a node take turns on its link.
+#
 # **Predict** for blocks of 16 KiB: which of the two algorithms loses more in the wrong order, and by
 # which factor? Your formula for the bytes between nodes is a good guide. Does remapping bring back all
 # of it?
@@ -1113,7 +1116,7 @@ Table.grid(
 # %% tags=["illustration"]
 wrong_order = mpilab.predict("", choices=["the ring", "recursive doubling", "both about as much"])
 BLOCK = 16384  # bytes
-simulated = {}
+simulated, modeled = {}, {}
 try:
     for kernel in ("allgather_ring", "allgather_recursive_doubling"):
         for name in (kernel, f"{kernel}_remapped"):
@@ -1132,8 +1135,9 @@ try:
                 )
                 words = f"{name.removeprefix('allgather_')}, {order.upper()}"
                 simulated[words] = [seconds_of(run.result)]
+                modeled[words] = remapping.modeled(name, order, BLOCK, SIMULATED)
     title = f"Allgather of {byte_size(BLOCK)} blocks on {SIMULATED}"
-    show(against_limits(simulated, {}, title, are="simulated"))
+    show(against_limits(simulated, modeled, title, are="simulated", mark="the model"))
 except MpilabError as error:  # SimGrid is not installed
     print(f"Not here: {error}")
 
@@ -1150,7 +1154,7 @@ wrong_order.answer(
 # %% [markdown]
 # How much is lost depends on the size of the blocks. Here is recursive doubling on 16 nodes of 12 with
 # blocks of 64 bytes to 16 KiB, as *bandwidth*: the bytes that a rank receives from others, $(P-1)m$, per
-# second. We have simulated these (`data/remapping-simulated.csv`).
+# second. We have simulated these (`data/remapping-simulated.csv`); the dotted lines are the model.
 #
 # **Predict:** which of the four curves coincide? At which end does the wrong order cost more?
 
@@ -1173,13 +1177,17 @@ def times_of(kernel, order):
     return dict(rows[["bytes", "seconds"]].tolist())
 
 
-curves = {}
+curves, predicted = {}, {}
 for order in ("rr", "seq"):
     for version in ("", "_remapped"):
-        found = times_of(f"allgather_recursive_doubling{version}", order)
+        kernel = f"allgather_recursive_doubling{version}"
         name = f"{order.upper()}{version.replace('_', ', ')}"
-        curves[name] = {size: (16 * 12 - 1) * size / seconds for size, seconds in found.items()}
-show(bandwidths(curves, "Allgather by recursive doubling, simulated on 16 nodes of 12"))
+        found = times_of(kernel, order)
+        expected = {size: remapping.modeled(kernel, order, size) for size in found}
+        curves[name] = {size: (16 * 12 - 1) * size / found[size] for size in found}
+        predicted[name] = {size: (16 * 12 - 1) * size / expected[size] for size in found}
+title = "Allgather by recursive doubling, simulated on 16 nodes of 12"
+show(bandwidths(curves, title, predicted))
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from mpilab.algorithms import allgather
 from mpilab.algorithms.formula import SOURCES, evaluate
 from mpilab.algorithms.remapping import (
     REMAPPED,
@@ -46,6 +47,7 @@ from mpilab.algorithms.remapping import (
 from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import description, hostfile, platforms
+from mpilab.hosts.description import Link
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels
@@ -54,7 +56,7 @@ from mpilab.kernels.simgrid import kernels as simulated_kernels
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.origin import sentences
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
-from mpilab.models import declared
+from mpilab.models import LogGP, declared, predict_placed
 from mpilab.runners import simgrid
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
@@ -84,6 +86,7 @@ __all__ = [
     "dealt",
     "lines",
     "measure",
+    "modeled",
     "orders_of_bcast",
     "placement",
     "published",
@@ -210,6 +213,34 @@ def _runs(own: Mapping[str, Path]) -> Iterator[tuple[str, Path | None, list[str]
         kits = declared.kernels_of(collective)
         yield collective, None, [name for name in kernels if name in kits and name not in own]
         yield from ((collective, own[name], [name]) for name in kernels if name in own)
+
+
+def modeled(kernel: str, order: str, size: int, cluster: str = SIMULATED_CLUSTER) -> float:
+    """Seconds that LogGP predicts, round by round, for an allgather on a simulated cluster.
+
+    kernel    e.g. "allgather_ring" or "allgather_ring_remapped": of one of REMAPPED
+    order     "seq" or "rr"
+    size      bytes of a block
+    cluster   a platform of hosts on one switch, with a rank on each slot
+
+    L, o and G are those of the platform's links. Ranks of a node share its link, as in
+    mpilab.models.predict_placed with `shared`.
+    """
+    algorithm = kernel.removeprefix("allgather_").removesuffix("_remapped")
+    levels = Levels(platforms.places(f"{cluster} {order}"))
+    schedule = (
+        remapped(algorithm, chosen(algorithm, levels))
+        if kernel.endswith("_remapped")
+        else allgather.schedule(algorithm, len(levels.places))
+    )
+    platform = platforms.platform(cluster)
+
+    def message(link: Link, hops: int) -> LogGP:
+        assert link.rate is not None  # Platform has checked it
+        return LogGP(hops * link.latency, platform.overhead, 0.0, 8 / link.rate)
+
+    near, far = message(platform.memory, 1), message(platform.host_link, 2)
+    return predict_placed(schedule, levels, size, near, far, shared=True)
 
 
 def simulate(

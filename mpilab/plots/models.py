@@ -154,12 +154,16 @@ def _regret_alt(table: NDArray[Any], title: str, said: Sequence[str]) -> str:
 # Measured times as bars, with the lower bounds set by the links' bandwidth.
 
 
+LINK_ALONE = "the busiest link alone"
+
+
 def against_limits(
     measured: Mapping[str, Sequence[float]],
     limits: Mapping[str, float],
     title: str,
     *,
     are: str = "measured: median, quartiles",
+    mark: str = LINK_ALONE,
     table: NDArray[Any] | None = None,
     ranks: Sequence[int] = (),
 ) -> Figure:
@@ -168,6 +172,7 @@ def against_limits(
     measured   {name: seconds of each repetition}, drawn from top to bottom.
     limits     {name: the minimum seconds that the links allow}; names may be missing.
     are        what the legend calls the bars.
+    mark       what it calls the limits, if they are what a model predicts.
     table      the rows that the times are from; the figure then says where they were measured.
     ranks      their numbers of ranks, if the table has no column for them.
 
@@ -195,14 +200,14 @@ def against_limits(
             ),
             go.Scatter(
                 mode="markers",
-                name="the busiest link alone",
+                name=mark,
                 y=limited,
                 x=[1e3 * limits[name] for name in limited],
                 showlegend=bool(limited),
                 marker=dict(
                     symbol="line-ns", size=20, color=_LIMIT, line=dict(width=4, color=_LIMIT)
                 ),
-                hovertemplate="%{y}: at least %{x:.3g} ms<extra></extra>",
+                hovertemplate=f"%{{y}}: {mark} takes %{{x:.3g}} ms<extra></extra>",
             ),
         ]
     )
@@ -215,14 +220,21 @@ def against_limits(
         legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
     )
     said = [] if table is None else sentences(table, ranks)
-    return style.finish(figure, "\n".join([f"{title}.", *said, *_lines(names, measured, limits)]))
+    return style.finish(
+        figure, "\n".join([f"{title}.", *said, *_lines(names, measured, limits, mark)])
+    )
 
 
-def bandwidths(lines: Mapping[str, Mapping[int, float]], title: str) -> Figure:
+def bandwidths(
+    lines: Mapping[str, Mapping[int, float]],
+    title: str,
+    model: Mapping[str, Mapping[int, float]] | None = None,
+) -> Figure:
     """Figure of the bandwidth of a rank against the size of a block.
 
     lines   {name: {bytes of a block: bytes per second}}; odd lines are drawn dashed, so that lines
             that coincide in pairs can be told apart.
+    model   the same as a model predicts it, drawn as dotted lines.
 
     Raises InputError if there are none.
     """
@@ -246,26 +258,44 @@ def bandwidths(lines: Mapping[str, Mapping[int, float]], title: str) -> Figure:
                 hovertemplate=f"{name}<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
             )
         )
+    for number, (name, line) in enumerate((model or {}).items()):
+        figure.add_trace(
+            go.Scatter(
+                x=list(line),
+                y=[rate / 1e9 for rate in line.values()],
+                mode="lines",
+                name="model",
+                legendgroup="model",
+                showlegend=number == 0,
+                line=dict(color=_LIMIT, dash="dot", width=2),
+                customdata=list(map(style.byte_size, line)),
+                hovertemplate=f"{name}, model<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
+            )
+        )
     sizes = sorted({size for line in lines.values() for size in line})
     style.size_axes(figure, sizes, "bytes of a rank's block")
     figure.update_yaxes(type="log", title="received by a rank, GB/s")
     figure.update_layout(title=dict(text=title), height=420)
+    told = {**lines, **{f"{name}, model": line for name, line in (model or {}).items()}}
     words = [
         f"{name}: "
         + ", ".join(f"{style.byte_size(size)} {rate / 1e9:.3g} GB/s" for size, rate in line.items())
         + "."
-        for name, line in lines.items()
+        for name, line in told.items()
     ]
     return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
 
 
 def _lines(
-    names: Sequence[str], measured: Mapping[str, Sequence[float]], limits: Mapping[str, float]
+    names: Sequence[str],
+    measured: Mapping[str, Sequence[float]],
+    limits: Mapping[str, float],
+    mark: str,
 ) -> Iterator[str]:
     for name in names:
         told = f"{name}: {style.duration(float(np.median(measured[name])))}"
         if name in limits:
-            told += f"; the busiest link alone takes {style.duration(limits[name])}"
+            told += f"; {mark} takes {style.duration(limits[name])}"
         yield f"{told}."
 
 

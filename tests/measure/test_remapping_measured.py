@@ -47,6 +47,18 @@ def test_long_messages_show_in_the_file_what_the_lab_says():
     assert median("bcast_binomial", "slowest") > 3 * median("bcast_binomial", "seq")
 
 
+def test_the_model_is_close_to_the_simulated_allgathers():
+    found = 0
+    for cluster, kernel, order, size, seconds in remapping.SIMULATED.read().tolist():
+        name = kernel.removeprefix("allgather_").removesuffix("_remapped")
+        if name not in remapping.REMAPPED or size == 16384 and name != "recursive_doubling":
+            continue
+        near = pytest.approx(seconds, rel=0.07 if size >= 1024 else 0.15)
+        assert remapping.modeled(kernel, order, size, cluster) == near
+        found += 1
+    assert found == 4 * (5 + 1 + 1)
+
+
 def test_what_is_written_is_read_again(tmp_path):
     rows = remapping.read()[:20]
     remapping.write(rows, tmp_path / "rows.csv")

@@ -33,6 +33,21 @@ def test_the_legend_names_what_the_bars_are_and_no_limit_where_there_is_none():
     assert marks.showlegend is False
 
 
+def test_marks_may_be_those_of_a_model():
+    figure = against_limits(MEASURED, {"ring, rr": 0.008}, "Allgather", mark="the model")
+    assert figure.data[1].name == "the model"
+    assert "ring, rr: 20 ms; the model takes 8 ms." in alt(figure)
+
+
+def test_bandwidths_that_a_model_predicts_are_dotted_and_told():
+    figure = bandwidths({"RR": {64: 1e9}}, "Allgather", {"RR": {64: 2e9}})
+    assert [(list(trace.y), trace.line.dash) for trace in figure.data] == [
+        ([1], "solid"),
+        ([2], "dot"),
+    ]
+    assert "RR, model: 64 B 2 GB/s." in alt(figure)
+
+
 @pytest.mark.parametrize("measured", [{}, {"ring": []}])
 def test_nothing_to_draw_is_refused(measured):
     with pytest.raises(InputError, match="nothing to draw"):
