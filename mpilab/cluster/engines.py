@@ -5,7 +5,9 @@ import concurrent.futures
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,12 @@ TICK = 0.05  # seconds between checks whether ranks have ended
 ASK_AGAIN_S = 5.0
 # Seconds that other ranks get to return after one has raised: they may be waiting for it forever.
 PATIENCE_S = 1.0
+# Ranks sleep between calls. Above this share of a core, all together disturb what is measured.
+# Linux counts processor time in ticks of 10 ms: in a short measurement, they may use some more.
+ASLEEP, TICKS_S = 0.05, 0.05
+# Before a measurement, ranks get SETTLE_S seconds to fall asleep. A rank computes if it runs, or
+# waits for a core, at each of LOOKS looks within LOOK_S.
+SETTLE_S, LOOK_S, LOOKS = 3.0, 0.1, 5
 
 
 class StartTimeOut(ClusterError):
@@ -134,6 +142,58 @@ def active_cluster() -> "Cluster":
             "Start one: cluster = mpilab.Cluster(4).start()"
         )
     return _active
+
+
+@contextmanager
+def asleep() -> Iterator[None]:
+    """Measure in this block, in a job of its own, while the active cluster's ranks sleep.
+
+    Without a cluster, nothing is checked. Raises ClusterError if its ranks compute when the block
+    begins and do not stop soon; warns if they have used a core during it.
+    """
+    try:
+        cluster = active_cluster()
+    except ClusterError:
+        yield
+        return
+    deadline = time.monotonic() + SETTLE_S
+    while computing := _computing(cluster):
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"ranks of the cluster are computing ({computing} of its processes), so times "
+                "measured now would be too long. End what runs there with cluster.restart(), and "
+                "measure again"
+            )
+    spent, began = cluster.processor_seconds(), time.monotonic()
+    yield
+    spent, lasted = cluster.processor_seconds() - spent, time.monotonic() - began
+    if spent > ASLEEP * lasted + TICKS_S:
+        warnings.warn(
+            f"the ranks of the cluster used {spent / lasted:.0%} of a core during the measurement, "
+            "so its times are too long; end what runs on them (cluster.restart()), and measure "
+            "again",
+            stacklevel=_outside(),
+        )
+
+
+def _computing(cluster: "Cluster") -> int:
+    """How many of the cluster's processes compute. On a busy machine, that need not take much
+    processor time."""
+    computing = cluster.running_processes()
+    for _ in range(LOOKS - 1):
+        if computing:
+            time.sleep(LOOK_S / LOOKS)
+            computing &= cluster.running_processes()
+    return len(computing)
+
+
+def _outside() -> int:
+    """The stacklevel of a warning of our caller that names the line which called the kit."""
+    level, frame = 1, sys._getframe(1)
+    inside = ("mpilab.", "contextlib")
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(inside):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Cluster:
@@ -252,6 +312,11 @@ class Cluster:
         """Processor time that the cluster's processes on this machine have used so far."""
         processes = self._started_here()
         return 0.0 if processes is None else processes.processor_seconds()
+
+    def running_processes(self) -> set[int]:
+        """The cluster's processes on this machine that run now or wait for a core."""
+        processes = self._started_here()
+        return set() if processes is None else processes.running()
 
     def start(self) -> "Cluster":
         """Start the ranks, unless they are running, and make this the active cluster; return self.

@@ -309,6 +309,15 @@ class Processes:
                 spent += times.user + times.system
         return spent
 
+    def running(self) -> set[int]:
+        """All processes on this machine that run at this moment, or could if they had a core."""
+        found = set()
+        for process in supervisor.marked(self.identity):
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+                if psutil.Process(process).status() == psutil.STATUS_RUNNING:
+                    found.add(process)
+        return found
+
     @property
     def deaths(self) -> dict[int, int]:
         """`ended`, without ranks that ended only as a consequence of another rank's death."""

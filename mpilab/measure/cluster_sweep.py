@@ -23,6 +23,7 @@ from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, Memory, collective_of, room
 from mpilab.cases.output import compare
+from mpilab.cluster.engines import asleep
 from mpilab.cluster.location import hosts_of
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import platforms
@@ -225,7 +226,9 @@ def sweep(
     left out, too. A simulated time is that of a second call, from the common start to the end of
     the last rank; a measured one is from the first rank's entry to the last one's exit.
 
-    Raises InputError for invalid options, SetupError if the hosts cannot be simulated or emulated.
+    Raises InputError for invalid options, SetupError if the hosts cannot be simulated or emulated,
+    ClusterError if a notebook's ranks compute while something is measured
+    (mpilab.cluster.engines.asleep).
     """
     about, own = collective_of(collective), dict(own or {})
     if repetitions < 1:
@@ -434,7 +437,8 @@ class _Job:
                 limit=SIMULATED_LIMIT_S,
             )
         groups = [(case.function, case.han) for case in cases]
-        run(function="", cases=cases, groups=groups, on_result=take)
+        with asleep() if is_measured else nullcontext():
+            run(function="", cases=cases, groups=groups, on_result=take)
         for index, (kernel, size) in enumerate(points):
             why = troubles.get(index, "it had already failed, and was not tried again")
             if why:

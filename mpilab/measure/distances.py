@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpilab.cluster.engines import asleep
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.measure.dataset import processor
@@ -212,7 +213,8 @@ def measure(
     limit        seconds for each distance.
 
     Raises InputError for an unavailable distance, SetupError if mpirun does not place the ranks as
-    requested, MpilabError for a run that fails or takes longer than `limit`.
+    requested, MpilabError for a run that fails or takes longer than `limit`, ClusterError if a
+    notebook's ranks compute meanwhile (mpilab.cluster.engines.asleep).
     """
     _check(sizes, repetitions)
     machine = read_machine()
@@ -232,15 +234,16 @@ def measure(
         )
     program = [str(build.need(build.DISTANCE_PROGRAM)), str(repetitions), *map(str, sizes)]
     rows = []
-    for name in names:
-        options = (
-            other_host_options(hostfile)
-            if hostfile is not None and name == OTHER_HOST
-            else pair_options(machine, machine.pairs[name])
-        )
-        said = _run([openmpi.tool("mpirun"), "-n", "2", *options, *program], name, limit)
-        _check_places(said, name, machine.pairs.get(name))
-        rows += [(name, *row) for row in parse(said)]
+    with asleep():
+        for name in names:
+            options = (
+                other_host_options(hostfile)
+                if hostfile is not None and name == OTHER_HOST
+                else pair_options(machine, machine.pairs[name])
+            )
+            said = _run([openmpi.tool("mpirun"), "-n", "2", *options, *program], name, limit)
+            _check_places(said, name, machine.pairs.get(name))
+            rows += [(name, *row) for row in parse(said)]
     return np.array(rows, ROW)
 
 

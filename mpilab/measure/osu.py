@@ -26,6 +26,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mpilab.cluster.engines import asleep
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.hosts import slurm
 from mpilab.hosts.emulated import EmulatedHosts
@@ -657,7 +658,8 @@ def run(
     Other options have OMB's or IMB's defaults. OMB's program of that name is used if it is on PATH,
     otherwise the kit's own; the table's `program` says which. Raises InputError for invalid
     options, and for more ranks than cores without `oversubscribe`; SetupError if the kit's program
-    cannot be built, MpilabError if the run fails.
+    cannot be built, MpilabError if the run fails, ClusterError if a notebook's ranks compute
+    meanwhile (mpilab.cluster.engines.asleep).
     """
     known, cores = benchmark_of(benchmark), cores_of(slurm.wished())
     if hosts is not None:
@@ -721,6 +723,7 @@ def launch(
     with (
         tempfile.TemporaryDirectory(prefix="mpilab-osu-") as scratch,
         closing(_lines(command, options, scratch, said, limit, hosts)) as lines,
+        asleep(),
     ):
         for line in chain(notes, first, lines):
             got.append(line)

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, Collective, Memory, collective_of
 from mpilab.cases.output import Output, compare
+from mpilab.cluster.engines import asleep
 from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
@@ -315,7 +316,8 @@ def sweep(
     wrong, hang or crash are left out. Rows of Open MPI's algorithms have the name of the algorithm
     that really ran (mpilab.measure.guard), or are left out.
 
-    Raises InputError for invalid options, and for a file of another sweep.
+    Raises InputError for invalid options, and for a file of another sweep; ClusterError if a
+    notebook's ranks compute meanwhile (mpilab.cluster.engines.asleep).
     """
     cores = cores_of(slurm.wished())
     if ranks is None:
@@ -343,7 +345,8 @@ def sweep(
     if out is not None:
         first = plan.algorithms[0]  # any one: all have the same repetitions
         store = Store(out, _options(plan), lambda p, m: plan.times(Point(first, p, m))[0])
-    table = _fill(plan, store, told, progress, choose)
+    with asleep():
+        table = _fill(plan, store, told, progress, choose)
     if report is None:
         for sentence in told.warnings():
             warnings.warn(sentence, stacklevel=2)

@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.cases.output import Output, compare
+from mpilab.cluster.engines import asleep
 from mpilab.errors import MpilabError
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.orders import order
@@ -116,7 +117,8 @@ def time_on(
     limit    seconds for one case with all its repetitions.
 
     Each kernel first runs once with the smallest size, and its result is checked. Raises
-    MpilabError if the result is wrong, or a kernel does not complete or returns an error.
+    MpilabError if the result is wrong, or a kernel does not complete or returns an error;
+    ClusterError if a notebook's ranks compute meanwhile (mpilab.cluster.engines.asleep).
     """
     names = kernels(collective) if names is None else list(names)
     found = []
@@ -148,16 +150,17 @@ def time_on(
                 for size in sizes
                 for name in names
             ]
-            results = run_cases(
-                library or need(KERNELS),
-                "",
-                checks + cases,
-                limit=limit,
-                hosts=hosts,
-                names=placed,
-                guarded=[],
-                on_result=lambda result: bar.update(not result.case.dump),
-            )
+            with asleep():
+                results = run_cases(
+                    library or need(KERNELS),
+                    "",
+                    checks + cases,
+                    limit=limit,
+                    hosts=hosts,
+                    names=placed,
+                    guarded=[],
+                    on_result=lambda result: bar.update(not result.case.dump),
+                )
             for result, name in zip(results, names, strict=False):
                 _check(result, name)
             found += [

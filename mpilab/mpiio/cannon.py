@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from mpilab.cluster.engines import asleep
 from mpilab.cluster.location import ThisMachine
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import build
@@ -132,7 +133,8 @@ def run(
     limit   seconds that the run may take, at most LONGEST_S.
 
     Raises InputError, in the program's words, for input that it rejects, and leaves `c` unchanged;
-    MpilabError for a run that fails or takes too long.
+    MpilabError for a run that fails or takes too long, ClusterError if a notebook's ranks compute
+    meanwhile (mpilab.cluster.engines.asleep).
     """
     if stage not in STAGES:
         raise InputError(f"stage={stage!r}: write one of {', '.join(map(str, STAGES))}")
@@ -145,7 +147,8 @@ def run(
         target = scratch / "c" if c is None else Path(c)
         program = [str(build.need(build.CANNON_PROGRAM)), str(stage), str(a), str(b), str(target)]
         try:
-            said = _said([*program, str(scratch)], ranks, scratch, limit)
+            with asleep():
+                said = _said([*program, str(scratch)], ranks, scratch, limit)
         finally:
             with suppress(OSError):  # there is no such file, or it was renamed to C
                 (scratch / "unfinished").readlink().unlink()  # see src_c/programs/cannon/output.c

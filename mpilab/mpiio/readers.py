@@ -24,6 +24,7 @@ from tqdm.auto import tqdm
 from mpilab.cases.case import Case
 from mpilab.cases.data import GUARD_BYTES
 from mpilab.cases.output import compare
+from mpilab.cluster.engines import asleep
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts.slurm import shared_folder
 from mpilab.kernels import openmpi
@@ -154,7 +155,8 @@ def time(
     the file is evicted from the page cache before both. Time is from the first rank's entry to the
     last one's exit. Nothing is recorded.
 
-    Raises InputError for fewer than 1 repetition, MpilabError if a reader does not finish.
+    Raises InputError for fewer than 1 repetition, MpilabError if a reader does not finish,
+    ClusterError if a notebook's ranks compute meanwhile (mpilab.cluster.engines.asleep).
     """
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: must be 1 or more")
@@ -177,7 +179,9 @@ def time(
                 )
                 for reader in mine
             ]
-            for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
+            with asleep():
+                results = _run(cases, mpi_io)
+            for reader, result in zip(mine, results, strict=True):
                 spans = np.stack([output.spans_ns[-1] for output in result.outputs])
                 seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
                 if cold and result.access is not None:

@@ -10,10 +10,8 @@ cluster = mpilab.Cluster(hosts="two-groups", order="rr").start()
 mpilab.run("bcast_node_group")
 """
 
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -25,7 +23,7 @@ from tqdm.auto import tqdm
 
 from mpilab.cases.case import COLLECTIVES, Case, block_places, collective_of
 from mpilab.cases.data import datatype
-from mpilab.cluster.engines import active_cluster
+from mpilab.cluster.engines import active_cluster, asleep
 from mpilab.diagnosis import diagnose, smallest
 from mpilab.diagnosis.model import LEAK, WRONG_RESULT, Diagnosis
 from mpilab.diagnosis.render import text
@@ -512,8 +510,6 @@ def _is_wrong(function: str, case: Case) -> bool:
 
 # A call takes milliseconds; the limit is for kernels that never end.
 LIMIT_S = 20.0
-# The cluster's ranks sleep between runs. Above this share of a core, they disturb a measurement.
-ASLEEP = 0.05
 
 
 def sweep(
@@ -546,8 +542,8 @@ def sweep(
 
     The ranks are not those of the cluster, which sleep meanwhile: each number of ranks is a job of
     its own, on the cluster's hosts if it has any. On this machine, each rank is bound to a core of
-    its own, and waits for messages without sleeping. If the cluster's ranks do not sleep, a warning
-    says so. Kernels of the kit run in one job, in turn; each kernel of a cell runs in another.
+    its own, and waits for messages without sleeping. Kernels of the kit run in one job, in turn;
+    each kernel of a cell runs in another.
 
     Times of each call, in seconds: span_s, from the first rank's entry to the last rank's exit; and
     the mean (mean_s, as the OSU benchmarks report), longest and shortest (max_s, min_s) of the
@@ -555,7 +551,8 @@ def sweep(
     result is timed. A kernel that fails there is left out for that size; one that hangs, crashes or
     is not defined is left out from then on. Each such kernel gets one warning.
 
-    Raises InputError for more ranks than cores without `oversubscribe`.
+    Raises InputError for more ranks than cores without `oversubscribe`, ClusterError if the
+    cluster's ranks compute, and warns if they have computed during the sweep.
     """
     ranks = ranks or [_ranks_of_the_cluster()]
     hosts = _hosts()
@@ -627,7 +624,7 @@ def _timed(
         tqdm(
             total=sum(map(len, jobs.values())), desc="sweep", disable=not progress, leave=False
         ) as bar,
-        _cluster_asleep(),
+        asleep(),
     ):
         for (library, sanitized), job in jobs.items():
             pairs = [
@@ -656,25 +653,6 @@ def _ranks_of_the_cluster() -> int:
         return active_cluster().n
     except ClusterError:
         return 2
-
-
-@contextmanager
-def _cluster_asleep() -> Iterator[None]:
-    """Warn if the active cluster's ranks use a core while something is measured in this block."""
-    try:
-        cluster = active_cluster()
-    except ClusterError:
-        yield
-        return
-    spent, began = cluster.processor_seconds(), time.monotonic()
-    yield
-    share = (cluster.processor_seconds() - spent) / (time.monotonic() - began)
-    if share > ASLEEP:
-        warnings.warn(
-            f"the ranks of the cluster used {share:.0%} of a core during the sweep, so its times "
-            "are too long; end what runs on them (cluster.restart()), and sweep again",
-            stacklevel=5,
-        )
 
 
 @dataclass

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
+from mpilab.cluster.engines import asleep
 from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.hosts.emulated import EmulatedHosts
@@ -129,7 +130,8 @@ def compare(
     hosts        as in mpilab.runners.mpirun.run_cases
 
     The candidates for the best are all algorithms of Open MPI; those that segment messages, with
-    each segment size of the file and without. Raises InputError for a collective without rules.
+    each segment size of the file and without. Raises InputError for a collective without rules,
+    ClusterError if a notebook's ranks compute meanwhile (mpilab.cluster.engines.asleep).
     """
     if rounds < 1 or (repetitions is not None and repetitions < 1):
         raise InputError(f"rounds={rounds}, repetitions={repetitions}: must be 1 or more")
@@ -145,9 +147,10 @@ def compare(
                 f"{collective}: cannot be measured here; name some of {', '.join(PATTERNS)}"
             )
     rows = []
-    for number in ranks:
-        points = [(one, number, size) for one in chosen for size in _sizes_of(one, sizes)]
-        rows += _measured(rules, path, points, repetitions, rounds, hosts)
+    with asleep():
+        for number in ranks:
+            points = [(one, number, size) for one in chosen for size in _sizes_of(one, sizes)]
+            rows += _measured(rules, path, points, repetitions, rounds, hosts)
     return np.array(rows, COMPARED)
 
 
