@@ -38,6 +38,9 @@
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 #
+# You may skip the section whose heading ends in *(optional)*: no exercise needs it, and the minutes
+# don't include it.
+#
 # **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
 # its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
@@ -67,7 +70,7 @@ from mpilab.algorithms import schedule_in_segments
 from mpilab.algorithms.formula import cost_of
 from mpilab.errors import MpilabError
 from mpilab.kernels import openmpi
-from mpilab.measure import osu, sweep
+from mpilab.measure import openmpi_traffic, osu, sweep
 from mpilab.measure.dataset import published_bcast
 from mpilab.models.choice import medians
 from mpilab.models.declared import kernels_of
@@ -1031,6 +1034,117 @@ overtakes.answer(
 # the linear broadcast is faster than its curve. Long messages that leave at the same time share the link
 # of their sender, so that the first child of the binomial tree gets its copy no earlier than the last one,
 # and the tree is slower than its curve. In the pipeline, a rank has one child, and the model is right.
+
+# %% [markdown]
+# ## A pipeline of `MPI_Ibcast` (optional)
+#
+# Could MPI do the pipelining for you? `MPI_Ibcast` begins a broadcast and returns; `MPI_Wait` ends it.
+# So begin one for each segment, and wait for all of them. This is `bcast_ibcast_openmpi`
+# (`src_c/runtime/openmpi/ibcast.c`), without its error handling:
+#
+# ```c
+# for (int i = 0; i < cut.pieces; i++)
+#     MPI_Ibcast(block(buffer, i, cut.elements, datatype), mpilab_piece(&cut, i, count), datatype,
+#                root, comm, &requests[i]);
+# MPI_Waitall(cut.pieces, requests, MPI_STATUSES_IGNORE);
+# ```
+#
+# In a report behind lab 04, a broadcast by levels that was cut in this way "performed considerably worse"
+# than the others. You can find out why. First count below MPI what Open MPI sends, on 8 ranks, with 8 segments.
+#
+# **Predict:** how many copies of each segment leave the root? In a pipeline, it is one.
+
+# %% tags=["illustration"]
+copies = mpilab.predict("", choices=["1", "3", "7"])
+counted = {
+    ranks: openmpi_traffic.count("bcast_ibcast_openmpi", ranks, 8 * 8192, segment=8192)
+    for ranks in (4, 8)
+}
+Table(
+    [
+        (ranks, sent.messages[0].sum() / 8, ", ".join(map(str, np.flatnonzero(sent.messages[0]))))
+        for ranks, sent in counted.items()
+    ],
+    "ranks; copies of each segment that leave rank 0: .0f; to ranks",
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+copies.answer(
+    "3: each segment is a broadcast of its own, and on more than 4 ranks Open MPI 5.0 sends it down a "
+    "binomial tree. On 4 ranks, the root sends it to all others.",
+    right="3",
+)
+
+# %% [markdown]
+# Now time it, in one job with `MPI_Bcast` and with a real pipeline: the kit's chain, with a fan-out of 1.
+#
+# **Predict:** which of the three is slowest for the longest message?
+
+# %% tags=["illustration"]
+slowest = mpilab.predict("", choices=["MPI_Bcast", "MPI_Ibcast of segments", "chain"])
+three = ["bcast_openmpi", "bcast_ibcast_openmpi", "bcast_chain"]
+segments = {"segment": 8192, "fanout": 1}
+beside = mpilab.sweep(three, **settings | segments)
+show(sweep_plots.time_against_size(beside))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+longest = beside[(beside["bytes"] == LARGEST) & (beside["ranks"] == RANKS)]
+names = {"default": "MPI_Bcast", "ibcast": "MPI_Ibcast of segments", "chain": "chain"}
+spans = {names[algorithm]: span for (algorithm,), span in medians(longest, ("algorithm",)).items()}
+slowest.answer(
+    f"Measured here with {byte_size(LARGEST)} on {RANKS} ranks: "
+    + ", ".join(f"{name} {duration(span)}" for name, span in spans.items())
+    + ". If ranks share cores, the order may differ from run to run.",
+    right=max(spans, key=spans.get),
+)
+
+# %% [markdown]
+# On few ranks, that shows little. SimGrid's `MPI_Ibcast` is not Open MPI's: its root sends to all ranks. So
+# simulate the tree that you have counted, segment by segment, on 64 ranks: the kit's `knomial` tree with a
+# radix of 2 is a binomial one.
+#
+# **Predict:** for the longest message: is the tree in segments faster than the tree in one
+# piece? Is it faster than the chain in segments?
+
+# %% tags=["illustration"]
+cut_tree = mpilab.predict(
+    "", choices=["faster than both", "faster than the tree only", "slower than both"]
+)
+large = {"sizes": [65536, 262144, 1048576]}
+there = f"flat-{SIMULATED[0]}x1"
+try:
+    simulated = [
+        mpilab.simulated.sweep(["bcast_knomial"], there, radix=2, **large),
+        mpilab.simulated.sweep(["bcast_knomial"], there, radix=2, segment=8192, **large),
+        mpilab.simulated.sweep(["bcast_chain"], there, **large | segments),
+        mpilab.simulated.sweep(["bcast_scatter_allgather_ring"], there, **large),
+    ]
+    show(sweep_plots.time_against_size(np.concatenate(simulated)))
+except MpilabError as error:  # SimGrid is not installed
+    print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+cut_tree.answer(
+    "Faster than the tree only. In segments, all levels of the tree are busy at once; but its root still "
+    f"sends log2 P = {np.log2(SIMULATED[0]):.0f} copies of the message, the root of the chain one.",
+    right="faster than the tree only",
+)
+
+# %% [markdown]
+# So this is why the segments don't help:
+#
+# - *The tree.* A pipeline is a pipeline because each rank has one child. A segment is short, and for a
+#   short message a library takes a tree. $\log_2 P$ copies leave the root, and the time is at least
+#   $\log_2 P \cdot m\beta$ (on up to 4 ranks in Open MPI 5.0, $(P - 1)\, m\beta$). An algorithm for long
+#   messages, such as scatter and allgather, needs about $2m\beta$; but no call sees the whole message.
+# - *The start-ups.* Each segment costs a start-up for each copy, and the library keeps a schedule of its
+#   own for each. On two ranks there is nothing to overlap, and this is all that segments add.
+# - *Not progress*, here. A non-blocking collective goes on only while its rank is in an MPI call. Here all
+#   ranks are in `MPI_Waitall`. If they computed between two calls, segments would wait for their next
+#   call, too.
 
 # %% [markdown]
 # ## A published table

@@ -13,6 +13,7 @@ collective, and coll_base_topo.c for the trees); tests/measure/test_openmpi_traf
 with what 5.0.11 sends.
 """
 
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -23,13 +24,20 @@ import numpy as np
 from mpilab.algorithms import schedule_of, trees
 from mpilab.algorithms.trees import Tree, subtree
 from mpilab.algorithms.trees import largest_power_of_two as core_of
-from mpilab.errors import InputError
+from mpilab.cases.case import Case
+from mpilab.errors import InputError, MpilabError
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS, need
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 Message = tuple[int, int, int]  # source, destination, elements
 Edge = tuple[int, int]  # parent, child
 # Open MPI 5.0: defaults of coll_tuned_*_algorithm_chain_fanout and
 # coll_tuned_bcast_algorithm_knomial_radix, and the most children in a tree (MAXTREEFANOUT).
 CHAIN_FANOUT, RADIX, MOST_CHILDREN = 4, 4, 32
+# Seconds for a run whose messages are counted.
+LIMIT_S = 60.0
 
 # Matrices of messages and bytes between ranks, as counted or as expected.
 
@@ -91,6 +99,37 @@ def read(directory: str | Path, number: int, ranks: int) -> Counted:
         counted.messages[rank] = words[4 : 4 + ranks]
         counted.bytes[rank] = words[4 + ranks :]
     return counted
+
+
+def count(function: str, ranks: int, bytes: int, *, segment: int = 0) -> Counted:
+    """Run a kernel that calls MPI's own collective, such as bcast_openmpi, and count its messages
+    below MPI: Counted.
+
+    bytes     of a block, or of the whole message in a bcast.
+    segment   bytes, for kernels that cut a message; 0: their default.
+
+    Nothing is timed, so there may be more ranks than cores. Raises MpilabError if the run fails.
+    """
+    case = Case(
+        function.partition("_")[0],
+        ranks,
+        bytes,
+        "byte",
+        segment=segment,
+        record=False,
+        monitor=True,
+        function=function,
+    )
+    with tempfile.TemporaryDirectory(prefix="mpilab-counted-") as kept:
+        (result,) = run_cases(
+            need(KERNELS), "", [case], limit=LIMIT_S, keep=kept, settings=openmpi.CHOOSING
+        )
+        if result.outcome != DONE:
+            raise MpilabError(
+                f"{function} with {case.describe()}: {result.outcome}: "
+                f"{result.hang.describe() if result.hang else result.detail or 'no reason given'}"
+            )
+        return read(kept, 0, ranks)
 
 
 # The arguments of Open MPI's collectives, and how these segment a message.

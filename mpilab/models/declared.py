@@ -31,6 +31,8 @@ from mpilab.util.kit import ROOT
 from mpilab.util.text import did_you_mean
 
 LIMIT_S = 60.0
+# A broadcast by one of MPI's own for each segment (src_c/runtime/openmpi/ibcast.c).
+IN_SEGMENTS = ("bcast_ibcast_openmpi",)
 READ_QUANTITIES = (
     "reads",
     "busiest_reads",
@@ -147,6 +149,12 @@ def kernels_of(collective: str) -> list[str]:
     return sorted(f"{collective}_{file.stem}" for file in folder.glob("*.c") if file.stem != "auto")
 
 
+def openmpis_of(collective: str) -> list[str]:
+    """Names of the kernels of src_c/runtime/openmpi, which call MPI's own collectives."""
+    collective_of(collective)
+    return [f"{collective}_openmpi", *(IN_SEGMENTS if collective == "bcast" else ())]
+
+
 def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputError:
     """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
     return InputError(
@@ -157,7 +165,7 @@ def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputErro
 
 def nearest_kernel(name: str, more: Iterable[str] = ()) -> str:
     """did_you_mean for an unknown kernel name, from the kit's kernels and `more`."""
-    ours = [kernel for one in COLLECTIVES for kernel in (*kernels_of(one), f"{one}_openmpi")]
+    ours = [kernel for one in COLLECTIVES for kernel in (*kernels_of(one), *openmpis_of(one))]
     return did_you_mean(name, [*ours, *more])
 
 

@@ -38,7 +38,7 @@ from mpilab.measure.dataset import processor
 from mpilab.measure.distances import bound_options
 from mpilab.measure.sweep import check_cores, cores_of
 from mpilab.measure.sweep_table import ROW
-from mpilab.models.declared import counts, nearest_kernel
+from mpilab.models.declared import counts, nearest_kernel, openmpis_of
 from mpilab.notebook import panel
 from mpilab.plots import failures, file_access, network, style
 from mpilab.plots.matrix import hosts as hosts_of
@@ -244,7 +244,7 @@ class KernelRun:
     def _is_mpis_own(self) -> bool:
         """Whether it is one of MPI's own collectives (src_c/runtime/openmpi), whose messages are
         not recorded."""
-        return self.function == f"{self.result.case.collective}_openmpi"
+        return self.function in openmpis_of(self.result.case.collective)
 
     def _title(self) -> str:
         return f"{self.function}, {self.result.case.describe()}"
@@ -352,8 +352,7 @@ def library_of(function: str) -> Path:
     if function in kernels:
         return kernels[function].library
     collective, _, algorithm = function.partition("_")
-    # Open MPI's own collectives are called COLLECTIVE_openmpi and share one file.
-    own = algorithm == "openmpi" and collective in COLLECTIVES
+    own = collective in COLLECTIVES and function in openmpis_of(collective)
     if own or (ROOT / "src_c" / collective / f"{algorithm}.c").is_file():
         return need(KERNELS)
     remedy = nearest_kernel(function, kernels) or (
@@ -719,12 +718,13 @@ def _rows(function: str, result: Result, cores: int) -> list[tuple[Any, ...]]:
     """A row for each timed call of a Result."""
     case = result.case
     algorithm = function.partition("_")[2]
-    mpis_own = algorithm == "openmpi" and function not in kernels
+    mpis_own = function not in kernels and function in openmpis_of(case.collective)
+    name = algorithm.removesuffix("openmpi").rstrip("_") or "default" if mpis_own else algorithm
     what = (
         case.collective,
         "openmpi" if mpis_own else "ours",
-        "default" if mpis_own else algorithm,
-        0 if mpis_own else -1,
+        name,
+        0 if name == "default" and mpis_own else -1,
         case.ranks,
         case.distribution.bytes if collective_of(case.collective).reads else case.block_bytes,
         case.segment,

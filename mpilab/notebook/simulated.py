@@ -23,7 +23,7 @@ from mpilab.measure import cluster_sweep
 from mpilab.measure.crossover import LINK
 from mpilab.measure.sweep import Report
 from mpilab.measure.sweep_table import ROW as SWEPT
-from mpilab.models.declared import kernels_of, unknown_kernel
+from mpilab.models.declared import IN_SEGMENTS, kernels_of, openmpis_of, unknown_kernel
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun, usual
 from mpilab.runners.result import Result
@@ -348,10 +348,17 @@ def run(
 
 
 def check_kernel(function: str) -> None:
-    """Raise InputError, with the known names, unless `function` is a kernel of the kit."""
+    """Raise InputError, with the known names, unless `function` is a kernel of the kit that can be
+    simulated."""
     collective = function.partition("_")[0]
+    if function in IN_SEGMENTS:
+        raise InputError(
+            f"{function} is not simulated: SimGrid's MPI_Ibcast sends all messages from the root, "
+            "Open MPI's does that up to 4 ranks, and takes a binomial tree on more. To simulate "
+            "that tree, write bcast_binomial with segments, or bcast_knomial with radix=2"
+        )
     auto = [f"{collective}_auto"] if (ROOT / "src_c" / collective / "auto.c").exists() else []
-    known = [*kernels_of(collective), *auto, f"{collective}_openmpi"]
+    known = [*kernels_of(collective), *auto, *openmpis_of(collective)]
     if function not in known:
         otherwise = "Your own kernel must be in a file or library that you name"
         raise unknown_kernel(function, known, otherwise)
