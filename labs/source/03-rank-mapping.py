@@ -36,6 +36,9 @@
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 #
+# You may skip the section whose heading ends in *(optional)*: no exercise needs it, and the minutes
+# don't include it.
+#
 # **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
 # its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
@@ -70,7 +73,7 @@ from mpilab.hosts.places import Levels
 from mpilab.notebook import session
 from mpilab.plots import network
 from mpilab.plots.matrix import traffic_matrix
-from mpilab.plots.models import against_limits, bandwidths
+from mpilab.plots.models import against_limits, bandwidth_panels, bandwidths
 from mpilab.plots.network import placement as draw
 from mpilab.plots.schedule import rounds, tree
 from mpilab.plots.style import show
@@ -963,6 +966,8 @@ try:
 except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
     print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
     times = remapping.read()
+    times = times[np.isin(times["kernel"], [*remapping.ALLGATHERS, *remapping.BCASTS])]
+    times = times[np.isin(times["bytes"], remapping.SIZES)]
 print(times["machine"][0], times["date"][0], sep=", ")
 
 # %% [markdown]
@@ -1240,6 +1245,59 @@ free_of_charge.answer(
     + f". The wrong order costs least for {least[0]}, {byte_size(least[1])}: {costs[least][0]:.2f} times. "
     "In short messages there are few bytes that could crowd a link.",
     right="all but recursive doubling",
+)
+
+# %% [markdown]
+# ## The five kernels as curves (optional)
+#
+# The talk shows its measurements as bandwidth over size: bytes that the call brings to a rank, per second
+# ($(P-1)m$ in an allgather, $m$ in a broadcast and an allreduce). Here are all five kernels in both orders,
+# plain and remapped, simulated on 16 nodes of 12.
+#
+# **Predict:** for how many of the five is SEQ the right order? In which panel is a remapped curve above both
+# plain ones?
+
+# %%
+in_seq = mpilab.predict("", choices=["1; none", "1; all", "4; none", "4; all"])
+rates = remapping.bandwidths(larger, 16 * 12)
+show(bandwidth_panels(rates, "Bandwidth of a rank, simulated on 16 nodes of 12"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+in_seq.answer(
+    "SEQ is right for four: ring, neighbor exchange, the binomial tree and the ring of the allreduce. "
+    "Recursive doubling wants RR. Remapping brings a curve up to that of the right order, and no higher.",
+    right="4; none",
+)
+
+# %% [markdown]
+# And measured on two hosts of 4, as above (`data/remapping-two-hosts.csv`: our figures, on one machine whose
+# cores the hosts share). `mpilab sweep` times kernels on such hosts, and on the nodes of a Slurm job with
+# `--hosts slurm`:
+#
+# ```sh
+# mpilab sweep allreduce --hosts two-hosts --emulated --order rr --sizes 1K:256K \
+#        --algorithms ours:ring,ours:ring_remapped
+# ```
+#
+# **Predict:** the link between the hosts has 1 Gbit/s in each direction. In the better order, recursive
+# doubling sends 4 blocks over it in each direction, the ring 7. Which bandwidth can a rank have at most?
+
+# %%
+shared_link = mpilab.predict(
+    "", choices=["0.22 and 0.125 GB/s", "0.125 GB/s in both", "1.75 and 1 GB/s"]
+)
+ours = remapping.read()
+rates = remapping.bandwidths(ours, remapping.RANKS)
+show(bandwidth_panels(rates, f"Bandwidth of a rank. {remapping.where_of(ours)}"))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+shared_link.answer(
+    "1 Gbit/s is 0.125 GB/s. A rank gets 7 blocks while 4 or 7 come over the link: 7/4 or 7/7 of that. "
+    "Measured points above it are possible for short blocks only: the link lets some kilobytes through "
+    "before it throttles.",
+    right="0.22 and 0.125 GB/s",
 )
 
 # %% [markdown]

@@ -154,7 +154,7 @@ def chosen(
     measured: bool = False,
 ) -> list[str]:
     """The kernels that `algorithms` names, in order: 'ours' and 'openmpi', or one of them, such as
-    'ours:leaders' or 'openmpi:default'.
+    'ours:leaders' or 'openmpi:default'. 'ours' leaves out kernels whose names end in _remapped.
 
     own        further kernels that may be named, and are not the kit's.
     measured   may Open MPI itself run? Then 'openmpi:no_han' is its choice without coll/han, and
@@ -162,7 +162,7 @@ def chosen(
 
     Raises InputError, with the known words, for another word.
     """
-    ours = [name for name in kernels_of(collective) if not name.endswith("_remapped")]
+    ours = kernels_of(collective)
     known = {f"{OURS}:{name.partition('_')[2]}": name for name in [*own, *ours]}
     known[f"{OPENMPI}:default"] = f"{collective}_{HAN}"
     if measured:
@@ -170,7 +170,10 @@ def chosen(
     words = algorithms.split(",") if isinstance(algorithms, str) else list(algorithms)
     found: dict[str, None] = {}
     for word in (str(word).strip() for word in words):
-        named = [name for key, name in known.items() if word in (key, key.partition(":")[0], name)]
+        named = [name for key, name in known.items() if word in (key, name)]
+        if word in GROUPS:
+            whole = [name for key, name in known.items() if key.startswith(f"{word}:")]
+            named = [name for name in whole if not name.endswith("_remapped")]
         if not named:
             listed = ", ".join([*GROUPS, *known])
             raise InputError(

@@ -65,8 +65,11 @@ from mpilab.trace.recording import Recording
 from mpilab.util.kit import ROOT
 
 __all__ = [
+    "ALL",
     "ALLGATHERS",
     "BCASTS",
+    "FILE_SIZES",
+    "LAB",
     "Line",
     "MEASURED",
     "RANKS",
@@ -79,6 +82,7 @@ __all__ = [
     "SIZES",
     "SLOWEST",
     "as_text",
+    "bandwidths",
     "by_formula",
     "by_node",
     "chosen",
@@ -120,6 +124,18 @@ ALLGATHERS = tuple(
     for remapped in ("", "_remapped")
 )
 BCASTS = ("bcast_binomial", "bcast_binomial_remapped")
+# {collective: kernels}: those that lab 03 times, and all that the talk remaps, which the file has.
+LAB = {"allgather": ALLGATHERS, "bcast": BCASTS}
+ALL = {
+    "allgather": (
+        *ALLGATHERS,
+        "allgather_neighbor_exchange",
+        "allgather_neighbor_exchange_remapped",
+    ),
+    "bcast": BCASTS,
+    "allreduce": ("allreduce_ring", "allreduce_ring_remapped"),
+}
+FILE_SIZES = (1024, 8192, 32768, 131072, 262144)  # SIZES, and more for curves
 SLOWEST = "slowest"
 # Lab 03 asks for it, so handouts have no such file.
 SLOWEST_HOSTFILE = ROOT / "grading" / "03-rank-mapping" / "slowest.txt"
@@ -138,13 +154,13 @@ SIMULATED = Dataset(
 )
 SIMULATED_CLUSTER = "flat-16x12"
 # {kernel: bytes of a block, or of the whole message of a broadcast or an allreduce}; each kernel
-# has a remapped one. Recursive doubling has more sizes, for a curve.
+# has a remapped one.
 SIMULATED_SIZES = {
     "allgather_recursive_doubling": (64, 256, 1024, 4096, 16384),
-    "allgather_neighbor_exchange": (1024, 16384),
-    "bcast_binomial": (16384, 262144),
-    "allgather_ring": (1024, 16384),
-    "allreduce_ring": (16384, 262144),
+    "allgather_neighbor_exchange": (64, 256, 1024, 4096, 16384),
+    "bcast_binomial": (1024, 4096, 16384, 65536, 262144),
+    "allgather_ring": (64, 256, 1024, 4096, 16384),
+    "allreduce_ring": (1024, 4096, 16384, 65536, 262144),
 }
 
 
@@ -167,13 +183,15 @@ def measure(
     bcast_orders: Mapping[str, Sequence[str]] | None = None,
     own: Mapping[str, Path] | None = None,
     limit: float = HOSTS_LIMIT_S,
+    kernels: Mapping[str, Sequence[str]] = LAB,
 ) -> NDArray[Any]:
-    """Time allgathers and broadcasts, plain and remapped; array of ROW. It takes about 15 s.
+    """Time kernels, plain and remapped; array of ROW. Those of the lab take about 15 s.
 
-    sizes          bytes: of a block in an allgather, of the message in a broadcast.
+    sizes          bytes: of a block in an allgather, otherwise of the message.
     bcast_orders   {name: the host of each rank}; default: orders_of_bcast().
     own            {kernel: shared object} of kernels that are not the kit's.
     limit          seconds that a kernel may take for a size, with all its repetitions.
+    kernels        LAB, ALL or a part of it: {collective: its kernels}.
 
     Kernels that are neither in the kit (the students' copy lacks those they have to write) nor in
     `own` are left out. Raises SetupError if hosts cannot be emulated, MpilabError if a kernel
@@ -181,12 +199,13 @@ def measure(
     """
     orders: dict[str, Sequence[str] | Mapping[str, Sequence[str]]] = {
         "allgather": ("seq", "rr"),
+        "allreduce": ("seq", "rr"),
         "bcast": bcast_orders or orders_of_bcast(),
     }
     with EmulatedHosts(CLUSTER) as hosts:
         timed = [
             one
-            for collective, library, names in _runs(own or {})
+            for collective, library, names in _runs(own or {}, kernels)
             for one in time_on(
                 hosts,
                 collective,
@@ -207,9 +226,11 @@ def measure(
     )
 
 
-def _runs(own: Mapping[str, Path]) -> Iterator[tuple[str, Path | None, list[str]]]:
+def _runs(
+    own: Mapping[str, Path], wanted: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, Path | None, list[str]]]:
     """(collective, shared object or None for the kit's, its kernels)."""
-    for collective, kernels in (("allgather", ALLGATHERS), ("bcast", BCASTS)):
+    for collective, kernels in wanted.items():
         kits = declared.kernels_of(collective)
         yield collective, None, [name for name in kernels if name in kits and name not in own]
         yield from ((collective, own[name], [name]) for name in kernels if name in own)
@@ -298,6 +319,34 @@ def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDAr
     """The times of one kernel in one order with one size, in seconds: array, maybe empty."""
     chosen = (rows["kernel"] == kernel) & (rows["order"] == order_name) & (rows["bytes"] == size)
     return rows["seconds"][chosen]
+
+
+def bandwidths(rows: NDArray[Any], ranks: int) -> dict[str, dict[str, dict[int, float]]]:
+    """{kernel: {"RR", "RR, remapped", …: {bytes: bytes per second}}} of rows of ROW or SIMULATED:
+    a line for each version and order, SEQ or RR, that is there.
+
+    The bytes are those that a call brings to a rank: (P-1)m in an allgather of blocks of m bytes, m
+    in a broadcast and an allreduce. Their time is the median of the repetitions.
+    """
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for kernel in SIMULATED_SIZES:
+        brought = ranks - 1 if kernel.startswith("allgather") else 1
+        for order_name in ("rr", "seq"):
+            for version in ("", "_remapped"):
+                name, line = (
+                    f"{kernel}{version}",
+                    f"{order_name.upper()}{version.replace('_', ', ')}",
+                )
+                is_there = (rows["kernel"] == name) & (rows["order"] == order_name)
+                rates = {
+                    int(size): brought
+                    * int(size)
+                    / float(np.median(seconds(rows, name, order_name, size)))
+                    for size in np.unique(rows["bytes"][is_there])
+                }
+                if rates:
+                    found.setdefault(kernel, {})[line] = rates
+    return found
 
 
 # The slide's table of the costs of recursive doubling, beside what our kernels send.
@@ -485,7 +534,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     slowest = None
     if SLOWEST_HOSTFILE.is_file():
         slowest = hostfile.read(SLOWEST_HOSTFILE).placement(policy="seq")
-    write(measure(bcast_orders=orders_of_bcast(slowest)), file)
+    write(measure(FILE_SIZES, bcast_orders=orders_of_bcast(slowest), kernels=ALL), file)
 
 
 if __name__ == "__main__":

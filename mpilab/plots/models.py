@@ -238,10 +238,63 @@ def bandwidths(
 
     Raises InputError if there are none.
     """
-    if not lines or not all(lines.values()):
+    return bandwidth_panels({"": lines}, title, {"": model or {}})
+
+
+def bandwidth_panels(
+    panels: Mapping[str, Mapping[str, Mapping[int, float]]],
+    title: str,
+    models: Mapping[str, Mapping[str, Mapping[int, float]]] | None = None,
+) -> Figure:
+    """`bandwidths` in several panels: {title of the panel: its lines}, and {title: its model}. A
+    name has the same color in all of them."""
+    models = models or {}
+    every = [line for lines in panels.values() for line in lines.values()]
+    if not every or not all(every) or not all(panels.values()):
         raise InputError("bandwidths: no lines, or a line without points; give a size and a rate")
-    figure = plotly.subplots.make_subplots()
-    for number, (name, line) in enumerate(lines.items()):
+    columns = min(len(panels), 3)
+    lines_of_panels = -(-len(panels) // columns)
+    figure = plotly.subplots.make_subplots(
+        rows=lines_of_panels,
+        cols=columns,
+        subplot_titles=list(panels),
+        vertical_spacing=0.18 / max(lines_of_panels - 1, 1),
+    )
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    shown: set[str] = set()
+    for number, (panel, lines) in enumerate(panels.items()):
+        at = {"row": number // columns + 1, "col": number % columns + 1}
+        _add_bandwidths(figure, lines, models.get(panel, {}), names, shown, at)
+    sizes = sorted({size for line in every for size in line})
+    what = "bytes" if len(panels) > 1 else "bytes of a rank's block"
+    style.size_axes(figure, sizes, what, columns)
+    figure.update_yaxes(type="log")
+    figure.update_yaxes(title="received by a rank, GB/s", col=1)
+    figure.update_layout(title=dict(text=title), height=320 * lines_of_panels + 100)
+    words = [
+        f"{panel}{': ' * bool(panel)}{name}: "
+        + ", ".join(f"{style.byte_size(size)} {rate / 1e9:.3g} GB/s" for size, rate in line.items())
+        + "."
+        for panel, lines in panels.items()
+        for name, line in {**lines, **_predicted(models.get(panel, {}))}.items()
+    ]
+    return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
+
+
+def _predicted(model: Mapping[str, Mapping[int, float]]) -> dict[str, Mapping[int, float]]:
+    return {f"{name}, model": line for name, line in model.items()}
+
+
+def _add_bandwidths(
+    figure: Figure,
+    lines: Mapping[str, Mapping[int, float]],
+    model: Mapping[str, Mapping[int, float]],
+    names: Sequence[str],
+    shown: set[str],
+    at: Mapping[str, int],
+) -> None:
+    for name, line in lines.items():
+        number = names.index(name)
         rates = [rate / 1e9 for rate in line.values()]
         figure.add_trace(
             go.Scatter(
@@ -249,6 +302,8 @@ def bandwidths(
                 y=rates,
                 mode="lines+markers",
                 name=name,
+                legendgroup=name,
+                showlegend=name not in shown,
                 line=dict(
                     color=style.ORDER_COLORS[number % len(style.ORDER_COLORS)],
                     dash="dash" if number % 2 else "solid",
@@ -256,9 +311,11 @@ def bandwidths(
                 marker=dict(size=11 if number % 2 == 0 else 7),
                 customdata=list(map(style.byte_size, line)),
                 hovertemplate=f"{name}<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
-            )
+            ),
+            **at,
         )
-    for number, (name, line) in enumerate((model or {}).items()):
+        shown.add(name)
+    for name, line in model.items():
         figure.add_trace(
             go.Scatter(
                 x=list(line),
@@ -266,24 +323,14 @@ def bandwidths(
                 mode="lines",
                 name="model",
                 legendgroup="model",
-                showlegend=number == 0,
+                showlegend="model" not in shown,
                 line=dict(color=_LIMIT, dash="dot", width=2),
                 customdata=list(map(style.byte_size, line)),
                 hovertemplate=f"{name}, model<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
-            )
+            ),
+            **at,
         )
-    sizes = sorted({size for line in lines.values() for size in line})
-    style.size_axes(figure, sizes, "bytes of a rank's block")
-    figure.update_yaxes(type="log", title="received by a rank, GB/s")
-    figure.update_layout(title=dict(text=title), height=420)
-    told = {**lines, **{f"{name}, model": line for name, line in (model or {}).items()}}
-    words = [
-        f"{name}: "
-        + ", ".join(f"{style.byte_size(size)} {rate / 1e9:.3g} GB/s" for size, rate in line.items())
-        + "."
-        for name, line in told.items()
-    ]
-    return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
+        shown.add("model")
 
 
 def _lines(

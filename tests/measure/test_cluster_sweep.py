@@ -72,6 +72,9 @@ def test_kernels_are_named_as_in_other_sweeps():
         "bcast_openmpi_no_han",
         "bcast_node",
     ]
+    remapped = "allreduce_ring_remapped"
+    assert chosen("allreduce", "ours:ring_remapped") == [remapped]
+    assert remapped not in chosen("allreduce", "ours")
     assert "alltoallv_mine" in chosen("alltoallv", "ours", own=["alltoallv_mine"])
     with pytest.raises(InputError, match="'ours:leader'.*did you mean 'ours:leaders'|leaders"):
         chosen("alltoallv", "ours:leader")

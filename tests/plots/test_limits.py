@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.plots.models import against_limits, bandwidths
+from mpilab.plots.models import against_limits, bandwidth_panels, bandwidths
 from mpilab.plots.style import alt
 
 MEASURED = {"ring, rr": [0.030, 0.010, 0.020], "ring, seq": [0.004]}
@@ -82,4 +82,20 @@ def test_bars_of_measured_times_say_where_and_which_ranks_shared_cores():
     assert alt(figure).splitlines()[1:3] == [
         "Times measured on AMD EPYC, 2 cores, 8 ranks, 2026-11-27.",
         "8 ranks: oversubscribed, more ranks than cores.",
+    ]
+
+
+def test_panels_of_bandwidths_share_names_and_colors_and_each_name_is_once_in_the_legend():
+    lines = {"RR": {64: 1e9}, "SEQ": {64: 5e8}}
+    figure = bandwidth_panels({"ring": lines, "bcast": {"SEQ": {64: 2e9}}}, "Bandwidth")
+    assert [(t.name, t.showlegend) for t in figure.data] == [
+        ("RR", True),
+        ("SEQ", True),
+        ("SEQ", False),
+    ]
+    assert figure.data[1].line.color == figure.data[2].line.color != figure.data[0].line.color
+    assert alt(figure).splitlines()[1:] == [
+        "ring: RR: 64 B 1 GB/s.",
+        "ring: SEQ: 64 B 0.5 GB/s.",
+        "bcast: SEQ: 64 B 2 GB/s.",
     ]
