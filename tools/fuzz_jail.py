@@ -57,7 +57,7 @@ _REPORT = re.compile(r"(ERROR: AddressSanitizer: (?!memcpy-param-overlap).*|.*: 
 _FAULT_AT_NULL = re.compile(r"ERROR: AddressSanitizer: SEGV on unknown address 0x0*[0-9a-f]{1,3} ")
 _FAULT_TRAPS = "# a fault at NULL is a trap here"
 _GAVE_UP = re.compile(r"/CRITICAL\] (?!Not yet implemented)(.*)")
-_CALL = re.compile(r"^(\d+) ((?:MPI|mpilab)_\w+)\([^()]*\)(.*)$")
+_CALL = re.compile(r"^(\d+) ((?:MPI|mpilab|fd|proc|sched)_\w+)\([^()]*\)(.*)$")
 NESTED = 1 << 20  # the first index of a call that a callback makes: as in fuzz.c
 # How often a sequence is made at most, and how many of these runs may end in a call that waits
 # forever: each takes seconds.

@@ -694,7 +694,7 @@ static const struct fuzzed *chosen(struct random *of)
 
 static void note_call(const struct call *call, long index)
 {
-    char text[600];
+    char text[600] = "";
     int at = 0;
     for (int i = 0; call->of->roles[2 * i] != '\0'; i++) {
         const char role = call->of->roles[2 * i];
