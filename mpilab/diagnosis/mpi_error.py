@@ -130,6 +130,11 @@ ANOTHER = (
     "Every communicator numbers its ranks from 0, and this one has fewer than comm: query it with "
     "MPI_Comm_rank and MPI_Comm_size, or make the call on comm."
 )
+OF_GROUP = (
+    "The ranks are those of the first group, from 0 to its size - 1. Does that group have as many "
+    "processes as you expect, and is it the right one?"
+)
+KIT_TAG = 2047  # TAG in src_c/include/mpilab.h
 MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create", "create_group"))
 
 
@@ -157,8 +162,15 @@ def no_such_rank_meaning(evidence: Evidence, call: Call) -> str:
 def no_such_rank_hint(evidence: Evidence, call: Call) -> str:
     """What to check, depending on the number given."""
     number, size = given(call), _size(evidence, call)
+    if evidence.name(call).startswith("MPI_Group_"):
+        return OF_GROUP
     if number is None:
         return HINT
+    if _is_swapped(evidence, call):
+        return (
+            f"{KIT_TAG} is TAG: it stands where the rank should be, and the rank where the tag "
+            "should be. The rank comes first: …, datatype, rank, tag, comm."
+        )
     if number < 0:
         return BELOW
     if size < evidence.size:
@@ -170,6 +182,12 @@ def no_such_rank_hint(evidence: Evidence, call: Call) -> str:
             "size, and find another way to get these ranks their blocks."
         )
     return ABOVE
+
+
+def _is_swapped(evidence: Evidence, call: Call) -> bool:
+    """Whether a call with a rank that does not exist has a tag for a rank, and a rank for a tag."""
+    # A negative tag is MPI_PROC_NULL, or another constant for a rank.
+    return given(call) == KIT_TAG and call.tag < _size(evidence, call)
 
 
 def notes(evidence: Evidence, call: Call) -> tuple[str, ...]:
@@ -318,6 +336,8 @@ def explained(evidence: Evidence, call: Call, waiting: Call, name: str) -> tuple
     elif name == "MPI_ERR_RANK":
         meaning = no_such_rank_meaning(evidence, call) or meaning
         hint = no_such_rank_hint(evidence, call)
+        if _is_swapped(evidence, call):
+            pattern = "rank and tag swapped"
     elif name == "MPI_ERR_REQUEST" and (why := requests.unusable(evidence, waiting)):
         pattern = why.pattern if why.pattern != requests.UNSET else pattern
         meaning, hint = why.meaning, why.hint

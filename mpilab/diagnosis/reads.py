@@ -14,7 +14,7 @@ from mpilab.cases.output import Difference, Output
 from mpilab.diagnosis import memory, model, requests
 from mpilab.diagnosis.evidence import Evidence
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Place, Table
-from mpilab.trace.recording import READS_FILE, Call
+from mpilab.trace.recording import READS_FILE, SENDS, Call
 
 # Where in the file the elements of a rank's part come from. The elements of a case's file are
 # distinct random bits, so each identifies its position: a misplaced element was read from the wrong
@@ -179,6 +179,16 @@ UNREAD = Mistake(
     "part never read",
     "Nothing was written there. Does the loop cover all rows of the part, even if the blocks do "
     "not divide the matrix evenly?",
+)
+
+
+LAST_ONES = Mistake(
+    "last elements never read",
+    "Only the end of the part is missing: a count, or the bound of a loop, is too small.",
+)
+NOBODY_READS = Mistake(
+    "part never read",
+    "No rank reads the file: is a call missing, or never reached?",
 )
 
 
@@ -353,6 +363,8 @@ def wrong_read(evidence: Evidence, case: Case, differences: Sequence[Difference]
         )
     views = [rank for rank in ranks if "MPI_File_set_view" in evidence.names(rank)]
     mistake = recognize(parts, by_view=bool(views))
+    if mistake is UNREAD:
+        mistake = _why_unread(evidence, parts)
     if not pattern and mistake is not None:
         pattern, hint = mistake
     headline = f"wrong result on {model.ranks(ranks)}: {_headline(parts[0])}"
@@ -369,6 +381,39 @@ def wrong_read(evidence: Evidence, case: Case, differences: Sequence[Difference]
     if pattern in memory.PATTERNS:
         return found
     return requests.as_the_cause(evidence, found) or found
+
+
+def _why_unread(evidence: Evidence, parts: Sequence[PartContents]) -> Mistake:
+    """What is known of parts of which all wrong elements were never written."""
+    asked = {}  # {rank: its requests that asked for some bytes}
+    for rank, recorded in enumerate(evidence.ranks):
+        if recorded is None:
+            return UNREAD
+        reads = (recorded.records["flags"] & READS_FILE != 0) & (recorded.records["bytes"] > 0)
+        asked[rank] = evidence.calls(rank, np.flatnonzero(reads).tolist())
+    if not any(asked.values()):
+        return NOBODY_READS
+    first = parts[0]
+    wanted = len(first.got) * ELEMENT_BYTES
+    calls = asked[first.rank]
+    if len(calls) == 1 and calls[0].bytes < wanted and _reads_alone(evidence):
+        call = calls[0]
+        return Mistake(
+            UNREAD.pattern,
+            f"Rank {first.rank}'s part has {wanted} bytes, but {call.name} asks for {call.bytes}"
+            f"{evidence.at(call)}: check its count and datatype.",
+        )
+    if all(part.wrong[0] == len(part.got) - 1 for part in parts):
+        return LAST_ONES
+    return UNREAD
+
+
+def _reads_alone(evidence: Evidence) -> bool:
+    """Whether each rank reads for itself: no rank sends anything."""
+    return not any(
+        recorded is not None and (recorded.records["flags"] & SENDS != 0).any()
+        for recorded in evidence.ranks
+    )
 
 
 def _parts(case: Case, outputs: Sequence[Output]) -> list[PartContents]:

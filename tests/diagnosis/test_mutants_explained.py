@@ -1,5 +1,5 @@
-"""Mutants of the reference answers, in the simulator: the diagnosis names what went wrong, in its
-line, and nothing else.
+"""Mutants of the reference answers, in the simulator, or on Open MPI if they read files: the
+diagnosis names what went wrong, in its line, and nothing else.
 
 A mutant is one edit of a reference, like those of mpilab.judging.mutation.
 """
@@ -10,21 +10,25 @@ import pytest
 
 from mpilab.cases.case import Case
 from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.model import CRASH, DEADLOCK, MPI_ERROR, TIME_OUT, WRONG_RESULT
+from mpilab.diagnosis.model import CRASH, DEADLOCK, LEAK, MPI_ERROR, TIME_OUT, WRONG_RESULT
 from mpilab.diagnosis.render import text
 from mpilab.grading.proving import references_of
 from mpilab.hosts.orders import places_of
 from mpilab.judging import rubric
-from mpilab.kernels import simgrid
+from mpilab.kernels import build, simgrid
 from mpilab.kernels.build import function_of, split
+from mpilab.runners.mpirun import run_cases
 from mpilab.runners.simgrid import simulate
 from mpilab.util.kit import ROOT
 
-FIRST, COLLECTIVES, ALLGATHER, TOPOLOGY = (
+FIRST, COLLECTIVES, ALLGATHER, MAPPING, TOPOLOGY, FILES, TUNING = (
     "00-first-contact",
     "01-collective-algorithms",
     "02-allgather",
+    "03-rank-mapping",
     "04-topology",
+    "05-parallel-io",
+    "06-tune-and-scale",
 )
 
 
@@ -315,6 +319,250 @@ MUTANTS = (
         ("the address of the request, the last argument of MPI_Irecv, is NULL",),
         ("invalid request",),
     ),
+    Mutant(
+        "swapped arguments",
+        FIRST,
+        "bcast_linear",
+        "datatype, dest, TAG,",
+        "datatype, TAG, dest,",
+        {"ranks": 3, "count": 1},
+        MPI_ERROR,
+        "MPI_Send(buffer, count, datatype, TAG, dest",
+        ("rank and tag swapped", "2047 is TAG"),
+        ("size - 1", "does not exist"),
+    ),
+    Mutant(
+        "swapped arguments",
+        ALLGATHER,
+        "pairwise",
+        "1, outgoing, dest, TAG",
+        "1, outgoing, TAG, dest",
+        {"ranks": 4, "count": 1},
+        MPI_ERROR,
+        "MPI_Sendrecv",
+        ("rank and tag swapped",),
+        ("size - 1",),
+    ),
+    Mutant(
+        "swapped arguments",
+        MAPPING,
+        "remap",
+        "recvtype, left, TAG, comm",
+        "recvtype, TAG, left, comm",
+        {"ranks": 4, "count": 1},
+        MPI_ERROR,
+        "MPI_Sendrecv",
+        ("rank and tag swapped",),
+        ("size - 1",),
+    ),
+    Mutant(
+        "swapped arguments",
+        MAPPING,
+        "remap",
+        "MPI_Comm_split(comm, 0, lowest, &ring)",
+        "MPI_Comm_split(comm, lowest, 0, &ring)",
+        {"ranks": 4, "count": 1, "places": "a/n1 a/n2 a/n1 a/n2"},
+        MPI_ERROR,
+        "MPI_Group_translate_ranks",
+        ("The ranks are those of the first group",),
+        ("rank + 1", "MPI_PROC_NULL"),
+    ),
+    Mutant(
+        "partner",
+        MAPPING,
+        "remap",
+        "recvtype, left, TAG, comm",
+        "recvtype, right, TAG, comm",
+        {"ranks": 4, "count": 1},
+        DEADLOCK,
+        "MPI_Sendrecv",
+        ("Does the source of the receive match the destination of the send?",),
+    ),
+    Mutant(
+        "tag",
+        MAPPING,
+        "remap",
+        "recvtype, left, TAG, comm",
+        "recvtype, left, TAG + 1, comm",
+        {"ranks": 4, "count": 1},
+        DEADLOCK,
+        "MPI_Sendrecv",
+        ("has sent with tag 2047", "waits for tag 2048"),
+        ("match the destination",),
+    ),
+    Mutant(
+        "loop bound",
+        MAPPING,
+        "remap",
+        "round < size",
+        "round < size - 1",
+        {"ranks": 4, "count": 1},
+        WRONG_RESULT,
+        "",
+        ("one block each was never written", "does the loop reach every rank"),
+    ),
+    Mutant(
+        "missing call",
+        MAPPING,
+        "remap",
+        "        MPI_Comm_free(&node);",
+        "        ;",
+        {"ranks": 4, "count": 1},
+        LEAK,
+        "MPI_Comm_split_type",
+        ("never freed a communicator made in line",),
+    ),
+    Mutant(
+        "swapped arguments",
+        TUNING,
+        "own",
+        "datatype, parent, TAG, comm",
+        "datatype, TAG, parent, comm",
+        {"ranks": 4, "count": 1},
+        MPI_ERROR,
+        "MPI_Irecv",
+        ("rank and tag swapped",),
+        ("size - 1",),
+    ),
+    Mutant(
+        "missing call",
+        TUNING,
+        "own",
+        "            err = MPI_Waitall(children, gone + (i - UNDER_WAY) * children, "
+        "MPI_STATUSES_IGNORE);",
+        "            ;",
+        {"ranks": 4, "count": 1},
+        LEAK,
+        "MPI_Issend",
+        ("never completed 3 requests started in line",),
+    ),
+    Mutant(
+        "missing call",
+        TUNING,
+        "own",
+        "            err = MPI_Wait(&come[i], MPI_STATUS_IGNORE);",
+        "            ;",
+        {"ranks": 4, "count": 1},
+        WRONG_RESULT,
+        "MPI_Irecv",
+        ("were started and never completed",),
+    ),
+    Mutant(
+        "root",
+        TUNING,
+        "own",
+        "levels_of(comm, root, &levels)",
+        "levels_of(comm, 0, &levels)",
+        {"ranks": 4, "count": 1, "root": 2},
+        WRONG_RESULT,
+        "MPI_Issend",
+        ("the root, rank 2, and the others received rank 0's buffer",),
+    ),
+    Mutant(
+        "communicator",
+        TUNING,
+        "own",
+        "parent, TAG, comm",
+        "parent, TAG, MPI_COMM_WORLD",
+        {"ranks": 4, "count": 1},
+        DEADLOCK,
+        "MPI_Wait",
+        ("has sent to rank 1 on one communicator",),
+        ("mismatched tags",),
+    ),
+    Mutant(
+        "displacement",
+        FILES,
+        "view",
+        "matrix->header_bytes, MPI_DOUBLE",
+        "0, MPI_DOUBLE",
+        {"ranks": 4, "matrix": "12x12"},
+        WRONG_RESULT,
+        "MPI_File_read_all",
+        ("holds the header of the file",),
+        ("another rank",),
+    ),
+    Mutant(
+        "order",
+        FILES,
+        "view",
+        "MPI_ORDER_C",
+        "MPI_ORDER_FORTRAN",
+        {"ranks": 4, "matrix": "13x7"},
+        WRONG_RESULT,
+        "MPI_File_read_all",
+        ("The file stores the matrix row by row",),
+    ),
+    Mutant(
+        "count",
+        FILES,
+        "view",
+        "part, elements, MPI_DOUBLE",
+        "part, elements - 1, MPI_DOUBLE",
+        {"ranks": 4, "matrix": "12x12"},
+        WRONG_RESULT,
+        "",
+        ("part has 288 bytes, but MPI_File_read_all asks for 280",),
+        ("Does the loop cover", "divide the matrix"),
+    ),
+    Mutant(
+        "missing call",
+        FILES,
+        "view",
+        "        err = MPI_File_read_all(file, part, elements, MPI_DOUBLE, MPI_STATUS_IGNORE);",
+        "        ;",
+        {"ranks": 4, "matrix": "12x12"},
+        WRONG_RESULT,
+        "",
+        ("No rank reads the file",),
+        ("Does the loop cover",),
+    ),
+    Mutant(
+        "condition",
+        FILES,
+        "view",
+        "if (err == MPI_SUCCESS) /* a rank",
+        "if (elements > 0) /* a rank",
+        {"ranks": 4, "matrix": "1x5"},
+        DEADLOCK,
+        "MPI_File_read_all",
+        ("All ranks must call the same collectives in the same order",),
+    ),
+    Mutant(
+        "missing call",
+        FILES,
+        "view",
+        "        MPI_Type_free(&type);",
+        "        ;",
+        {"ranks": 4, "matrix": "12x12"},
+        LEAK,
+        "MPI_Type_create_darray",
+        ("never freed a datatype made in line",),
+    ),
+    Mutant(
+        "loop bound",
+        FILES,
+        "sieving",
+        "elements - 1) + 1;",
+        "elements - 1);",
+        {"ranks": 4, "matrix": "12x12", "buffer": 64},
+        WRONG_RESULT,
+        "",
+        ("Only the end of the part is missing",),
+        ("divide the matrix",),
+    ),
+    Mutant(
+        "swapped arguments",
+        FILES,
+        "sieving",
+        "matrix->block_rows, matrix->grid_rows,\n                            part.grid_row)",
+        "matrix->block_rows, matrix->grid_rows,\n                            part.grid_column)",
+        {"ranks": 4, "matrix": "12x12", "buffer": 64},
+        WRONG_RESULT,
+        "MPI_File_read_at",
+        ("Where in the grid is the rank?",),
+        ("header of the file",),
+    ),
 )
 
 
@@ -346,12 +594,17 @@ def test_a_mutant_is_explained_by_its_own_mistake(mutant, references, tmp_path):
     assert reference.count(mutant.before) == 1
     source = reference.replace(mutant.before, mutant.after)
     function = function_of(source)
-    library = simgrid.build(split(source)[1], tmp_path).library
+    collective = function.partition("_")[0]
     given = {"count": 0, **mutant.case}
     if "places" in given:
         given["places"] = places_of(given["places"])
-    case = Case(function.partition("_")[0], **given)
-    (result,) = simulate(library, function, [case], limit=20)
+    if collective == "read":
+        given |= {"count": 1, "datatype": "double"}
+        library = build.build(split(source)[1], tmp_path).library
+        (result,) = run_cases(library, function, [Case(collective, **given)], limit=20)
+    else:
+        library = simgrid.build(split(source)[1], tmp_path).library
+        (result,) = simulate(library, function, [Case(collective, **given)], limit=20)
     found = diagnose(result)
     said = text(found)
     assert found.kind == mutant.kind, said
@@ -363,4 +616,5 @@ def test_a_mutant_is_explained_by_its_own_mistake(mutant, references, tmp_path):
 
 
 def test_the_table_has_many_kinds_of_mistakes():
-    assert len(MUTANTS) >= 15 and len({one.mistake for one in MUTANTS}) >= 6
+    assert len(MUTANTS) >= 40 and len({one.mistake for one in MUTANTS}) >= 12
+    assert {one.lab[:2] for one in MUTANTS} == {f"0{number}" for number in range(7)}
