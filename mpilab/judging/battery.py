@@ -9,6 +9,10 @@ The cases are not all combinations: each facet varies one thing thoroughly, and 
 others in turn, so that each value meets many others. Except in the facets about them, numbers of
 ranks are powers of two, and the root is rank 0: an answer that is right only there loses those
 facets, and no others. Most cases are only simulated; those marked `real` are run on Open MPI, too.
+
+A read has facets of its own: its cases are matrices, of which each rank reads its part. No part is
+empty, and no blocks are cyclic, except in the facets about them. Files cannot be simulated, so all
+are run on Open MPI, on few numbers of ranks: each costs the start of a job, for both witnesses.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -52,7 +56,7 @@ class Facet:
 
     words: str
     trials: Callable[[Collective], Iterator[Trial]]
-    concerns: Callable[[Collective], bool] = lambda collective: True
+    concerns: Callable[[Collective], bool] = lambda collective: not collective.reads
 
 
 def _sizes(real: Collection[int], simulated: Collection[int]) -> Iterator[Trial]:
@@ -187,7 +191,103 @@ def _patterns(_: Collective) -> Iterator[Trial]:
 
 
 def _has_blocks(collective: Collective) -> bool:
-    return collective.has_blocks
+    return collective.has_blocks and not collective.reads
+
+
+def _reads(collective: Collective) -> bool:
+    return collective.reads
+
+
+def _read(ranks: int, matrix: str, **fields: Any) -> Trial:
+    return Trial(ranks, {"count": 1, "datatype": "double", "matrix": matrix, **fields}, True)
+
+
+def _square_grids(_: Collective) -> Iterator[Trial]:
+    for ranks in (1, 4, 9):
+        for matrix in ("18x18", "13x7"):
+            yield _read(ranks, matrix)
+
+
+def _other_grids(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix in (
+        (2, "13x7 on 1x2"),
+        (2, "9x4 on 2x1"),
+        (5, "14x23"),
+        (5, "23x14 on 5x1"),
+        (6, "12x12"),
+        (6, "13x7 on 3x2"),
+        (7, "7x27"),
+        (7, "27x9 on 7x1"),
+    ):
+        yield _read(ranks, matrix)
+
+
+def _lines(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix in (
+        (1, "1x1"),
+        (1, "5x1"),
+        (4, "1x23 on 1x4"),
+        (4, "23x1 on 4x1"),
+        (6, "6x1 on 6x1"),
+    ):
+        yield _read(ranks, matrix)
+
+
+def _empty_parts(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix in (
+        (6, "3x2 on 3x2"),  # none is empty, but a rank more or less would be
+        (6, "1x5 on 3x2"),
+        (6, "5x3 on 6x1"),
+        (6, "5x2 on 2x3"),
+        (6, "1x1 on 2x3"),
+        (6, "0x4 on 2x3"),
+        (4, "2x3 on 4x1"),
+        (4, "0x3"),
+    ):
+        yield _read(ranks, matrix)
+
+
+def _cyclic(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix in (
+        (6, "12x10 by 2x3 on 2x3"),
+        (6, "13x11 by 2x3 on 3x2"),
+        (6, "9x9 by 1x1 on 2x3"),
+        (6, "7x3 by 4x2 on 1x6"),
+        (4, "8x9 by 1x2"),
+    ):
+        yield _read(ranks, matrix)
+
+
+def _communicators_of_reads(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix, fields in (
+        (4, "13x7", {"reversed": True}),
+        (6, "16x16", {"reversed": True}),
+        (4, "16x16", {"bystanders": 2}),
+        (4, "13x7", {"bystanders": 2, "reversed": True}),
+        (4, "18x18", {"bystanders": 2}),
+    ):
+        yield _read(ranks, matrix, **fields)
+
+
+def _again_of_reads(_: Collective) -> Iterator[Trial]:
+    for ranks, matrix in ((4, "13x7"), (1, "18x18")):
+        yield _read(ranks, matrix, warmup=2)
+
+
+# From here on, on square grids, with sizes and domains that divide.
+def _buffers(_: Collective) -> Iterator[Trial]:
+    for size in (5, 20, 64, 127):  # the first one is less than an element
+        yield _read(4, "16x16", buffer=size)
+
+
+def _aggregators(_: Collective) -> Iterator[Trial]:
+    for few in (1, 2, 4):
+        yield _read(4, "16x16", aggregators=few, buffer=64)
+
+
+def _strict_of_reads(_: Collective) -> Iterator[Trial]:
+    for few in (2, 4):
+        yield _read(4, "12x12", strict=True, aggregators=few, buffer=128)
 
 
 FACETS = {
@@ -232,13 +332,29 @@ FACETS = {
     ),
     "strict": Facet("if no send is buffered, because of strict mode or of long blocks", _strict),
     "arrivals": Facet("in whatever order messages arrive", _arrivals),
+    "square-grids": Facet("on 1, 4 and 9 ranks", _square_grids, _reads),
+    "other-grids": Facet(
+        "on 2, 5, 6 and 7 ranks, also on grids with one row or column", _other_grids, _reads
+    ),
+    "lines": Facet("for matrices of one row, one column or one element", _lines, _reads),
+    "empty-parts": Facet("where ranks, or all of them, have empty parts", _empty_parts, _reads),
+    "cyclic": Facet("for block-cyclic matrices", _cyclic, _reads),
+    "communicators-of-reads": Facet(
+        "on reversed communicators and on a part of all ranks, several in one job",
+        _communicators_of_reads,
+        _reads,
+    ),
+    "again-of-reads": Facet("when a file is read several times", _again_of_reads, _reads),
+    "buffers": Facet("with buffers that hold a few elements, or less than one", _buffers, _reads),
+    "aggregators": Facet("with one aggregator, with some, or with all", _aggregators, _reads),
+    "strict-reads": Facet("if no send is buffered", _strict_of_reads, _reads),
 }
 
 
 def facets_of(collective: str) -> list[str]:
-    """The facets that a collective has; none for a read, whose cases are matrices."""
+    """The facets that a collective has."""
     about = collective_of(collective)
-    return [] if about.reads else [name for name, one in FACETS.items() if one.concerns(about)]
+    return [name for name, one in FACETS.items() if one.concerns(about)]
 
 
 def trials(collective: str, names: Sequence[str]) -> list[Trial]:

@@ -482,7 +482,8 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
         return None
     recording = _need_recording(result)
     got, names = dict(counts(recording, result.case.levels)), names_of(result.case)
-    if result.case.sequence:  # only the last call counts, but what any of them leaves
+    if result.case.calls > 1 or result.case.sequence:
+        # Only the last call counts, but what any of them leaves.
         recording = _need_recording(result.of_last_call())
         last = counts(recording, result.case.levels)
         got |= {name: last[name] for name in last if name not in _LEFT_BEHIND}

@@ -256,7 +256,8 @@ def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> d
     """
     if collective_of(collective).reads:
         # The matrices describe a read.
-        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
+        matrices = entry.get("matrices", []) if "battery" in entry else entry["matrices"]
+        entry = {"counts": [1], "datatypes": ["double"], "matrices": matrices, **entry}
     elif collective_of(collective).has_blocks and not {"counts", "battery"} & entry.keys():
         raise KeyError("counts")
     values = {key: entry.get(key, default) for key, (_, default) in VARIED.items()}
@@ -277,7 +278,7 @@ def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> d
 
 
 # What the cases of the battery take in turn from an item.
-_IN_TURN = ("segments", "fanouts", "radixes", "budgets")
+_IN_TURN = ("segments", "fanouts", "radixes", "budgets", "buffers", "aggregators")
 _LONG_SEGMENT = 16384  # bytes, for blocks of battery.LONG elements
 
 
@@ -293,7 +294,7 @@ def battery_cases(
     check_list("battery", entry.get("battery", []), "")
     turns = {VARIED[key][0]: cycle(entry[key]) for key in _IN_TURN if entry.get(key)}
     for trial in battery.trials(collective, entry.get("battery", [])):
-        fields = {**trial.fields, **{name: next(values) for name, values in turns.items()}}
+        fields = {**{name: next(values) for name, values in turns.items()}, **trial.fields}
         if fields["count"] == battery.LONG and fields.get("segment"):
             fields["segment"] = _LONG_SEGMENT
         if where == "nodes" and trial.ranks > 1 and "latencies" not in fields:
@@ -684,7 +685,10 @@ def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
 def _is_countable(case: Case) -> bool:
     """Whether formulas speak of a case: messages without data may be left out, and an operation
     that does not commute may need others."""
-    has_data = case.count > 0 or not collective_of(case.collective).has_blocks
+    about = collective_of(case.collective)
+    if about.reads:
+        return case.distribution.bytes > 0 and case.warmup == 0
+    has_data = case.count > 0 or not about.has_blocks
     return case.ranks > 1 and has_data and case.op == "sum"
 
 

@@ -20,6 +20,7 @@ WITH_BATTERY = (
     "02-allgather",
     "03-rank-mapping",
     "04-topology",
+    "05-parallel-io",
     "06-tune-and-scale",
 )
 RUBRIC = """
@@ -130,6 +131,11 @@ def test_each_kernel_of_a_lab_stands_the_whole_battery(lab):
     for kernel in kernels:
         cases = [case for item in kernel.items for case in (*item.cases, *item.simulated)]
         known = {name for name, _ in kernel.narrow}
+        if kernel.collective == "read":
+            assert any(case.bystanders for case in cases), kernel.function
+            assert any(case.reversed for case in cases), kernel.function
+            assert any(case.calls > 1 for case in cases), kernel.function
+            continue
         if "communicators" not in known:
             assert {case.sequence for case in cases} >= {"duplicate", "parts"}, kernel.function
             assert any(case.reversed for case in cases), kernel.function
@@ -198,6 +204,57 @@ def test_the_battery_has_every_number_of_ranks_and_every_datatype():
         cases = battery.trials(collective, battery.facets_of(collective))
         assert {one.ranks for one in cases} >= {1, 2, 3, 4, 5, 7, 8, 13, 16, 33, 64}
         assert {one.fields.get("datatype") for one in cases} >= {"raised", "backward", "shifted"}
+
+
+def test_only_the_facets_about_them_have_empty_parts_or_cyclic_blocks_of_reads():
+    assert set(battery.facets_of("read")).isdisjoint(battery.facets_of("allgather"))
+    sizes = set()
+    for name in battery.facets_of("read"):
+        cases = [Case("read", one.ranks, **one.fields) for one in battery.trials("read", [name])]
+        assert cases and all(one.real for one in battery.trials("read", [name]))
+        sizes |= {case.ranks for case in cases}
+        parts = [
+            [case.distribution.elements_of(rank) for rank in range(case.ranks)] for case in cases
+        ]
+        has_empty = any(0 in each for each in parts)
+        assert has_empty == (name in ("empty-parts", "cyclic")), (name, parts)
+        for case in cases:
+            about = case.distribution
+            is_cyclic = (
+                about.block_rows * about.grid_rows < about.rows
+                or about.block_columns * about.grid_columns < about.columns
+            )
+            assert is_cyclic == (name == "cyclic") or name == "cyclic", (name, case.matrix)
+    assert sizes == {1, 2, 4, 5, 6, 7, 9}
+
+
+def test_a_read_has_every_kind_of_grid_part_and_communicator():
+    def cases(name):
+        return [Case("read", one.ranks, **one.fields) for one in battery.trials("read", [name])]
+
+    for name in ("square-grids", "other-grids"):
+        parts = {
+            len({case.distribution.elements_of(rank) for rank in range(case.ranks)}) > 1
+            for case in cases(name)
+        }
+        assert parts == {True, False}  # of unequal sizes, and of equal ones
+    grids = {(c.distribution.grid_rows, c.distribution.grid_columns) for c in cases("other-grids")}
+    assert any(rows == 1 for rows, _ in grids) and any(columns == 1 for _, columns in grids)
+    assert {(c.distribution.rows, c.distribution.columns) for c in cases("lines")} >= {(1, 1)}
+    assert any(case.distribution.bytes == 0 for case in cases("empty-parts"))
+    kinds = {(case.reversed, case.bystanders > 0) for case in cases("communicators-of-reads")}
+    assert kinds == {(True, False), (False, True), (True, True)}
+    assert all(case.calls == 3 for case in cases("again-of-reads"))
+    assert min(case.buffer for case in cases("buffers")) < 8
+
+
+def test_buffers_and_aggregators_of_an_item_are_taken_in_turn_where_a_case_has_none():
+    rubric = load(ROOT / "grading" / "05-parallel-io" / "rubric.toml")
+    plain = rubric.exercise("two_phase").items[0]
+    assert {case.aggregators for case in plain.cases} == {2, 8}
+    sieving = {item.id: item for item in rubric.exercise("sieving").items}
+    assert {case.buffer for case in sieving["plain"].cases} == {0, 48}
+    assert {case.buffer for case in sieving["buffer"].cases} == {5, 20, 64, 127}
 
 
 def test_no_call_of_choose_is_a_tie_that_rounding_may_decide():
