@@ -773,7 +773,10 @@ def _mutate(options: argparse.Namespace) -> int:
     elif options.listed:
         print(mutation.score_table(scores))
     else:
-        print(f"{mutation.score_table(scores)}\n\n{mutation.survivors(scores)}")
+        print(
+            f"{mutation.score_table(scores)}\n\n{mutation.kills_table(scores)}\n\n"
+            f"{mutation.survivors(scores)}"
+        )
     if options.listed:
         wrong = [each for score in scores for each in score.those(mutation.KILLED)]
         for each in wrong:

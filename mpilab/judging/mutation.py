@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     import tree_sitter
@@ -744,6 +744,60 @@ def score_table(scores: Sequence[Score]) -> str:
     return f"{aligned(rows)}\n\n{aligned(by_item, left=(0, 1))}"
 
 
+class Kills(NamedTuple):
+    """The mutants of one reference by one operator: how many were judged and killed, and
+    {item: how many of them lost it}, in the rubric's order."""
+
+    function: str
+    operator: str
+    judged: int
+    killed: int
+    items: dict[str, int]
+
+
+def kills(score: Score) -> list[Kills]:
+    """The Kills of each operator that has mutants of a reference, by name."""
+    found = []
+    for operator in sorted({each.mutant.operator for each in score.judged}):
+        those = [each for each in score.judged if each.mutant.operator == operator]
+        lost = Counter(item for each in those for item in each.lost)
+        items = {item: lost[item] for item in score.items if lost[item]}
+        killed = sum(each.outcome == KILLED for each in those)
+        found.append(Kills(score.function, operator, len(those), killed, items))
+    return found
+
+
+def kills_table(scores: Sequence[Score]) -> str:
+    """A line for each reference and operator: the items that its mutants lost, and how many."""
+    rows = [("exercise", "operator", "judged", "killed", "items that they lost")]
+    for score in scores:
+        for number, one in enumerate(kills(score)):
+            name = "" if number else one.function
+            rows.append((name, one.operator, str(one.judged), str(one.killed), _listed(one.items)))
+    return aligned(rows, left=(0, 1, 4))
+
+
+def _listed(items: Mapping[str, int], mark: str = "") -> str:
+    """E.g. 'plain 3, roots 1'."""
+    return ", ".join(f"{mark}{item}{mark} {count}" for item, count in items.items())
+
+
+def kills_in_markdown(exercises: Sequence[Mapping[str, Any]]) -> str:
+    """The same from the `exercises` of `as_json`, as a table in Markdown."""
+    rows = [
+        "| exercise | operator | judged | killed | items that they lost |",
+        "|---|---|---:|---:|---|",
+    ]
+    for exercise in exercises:
+        for number, one in enumerate(exercise["kills"]):
+            name = "" if number else f"`{exercise['function']}`"
+            items = _listed(one["items"], "`")
+            rows.append(
+                f"| {name} | {one['operator']} | {one['judged']} | {one['killed']} | {items} |"
+            )
+    return "\n".join(rows)
+
+
 def survivors(scores: Sequence[Score]) -> str:
     """Each survivor and each undecided mutant: operator, change, and the diff."""
     lines = []
@@ -775,6 +829,7 @@ def as_json(lab: str, scores: Sequence[Score]) -> dict[str, Any]:
                 "equivalent": each.equivalent,
                 "percent": each.percent,
                 "lost_by": {item: every for item, (every, _) in each.by_item.items()},
+                "kills": [one._asdict() for one in kills(each)],
                 "lost_alone_by": {item: alone for item, (_, alone) in each.by_item.items()},
                 "judged": [
                     {

@@ -1,5 +1,10 @@
 """Mutants: which are made from an answer, which are left out, and how they are counted."""
 
+import json
+import sys
+from dataclasses import replace
+
+import kills
 import pytest
 
 from mpilab.errors import InputError, SetupError
@@ -231,6 +236,35 @@ def test_the_table_has_a_line_for_each_reference_and_for_each_item(score):
     rows = [line.split() for line in score_table([score]).splitlines()]
     assert rows[1] == "scatter_mine 9 2 1 2 4 2 1 1 50.0 %".split()
     assert rows[4:] == [["scatter_mine", "right", "1", "0"], ["clean", "2", "1"]]
+
+
+def test_the_items_that_mutants_lost_are_told_by_operator(score, tmp_path, monkeypatch):
+    first, second, *others = score.judged
+    second = replace(second, mutant=replace(second.mutant, operator="rank"))
+    score = replace(score, judged=(first, second, *others))
+    assert mutation.kills(score) == [
+        mutation.Kills("scatter_mine", "constant", 3, 1, {"right": 1, "clean": 1}),
+        mutation.Kills("scatter_mine", "rank", 1, 1, {"clean": 1}),
+    ]
+    lines = [line.split() for line in mutation.kills_table([score]).splitlines()]
+    assert lines[1:] == [
+        "scatter_mine constant 3 1 right 1, clean 1".split(),
+        "rank 1 1 clean 1".split(),
+    ]
+    # The page has the same, and keeps the tables of other labs.
+    page = tmp_path / "mutants.md"
+    page.write_text("<!-- a: begin -->\nold\n<!-- a: end -->\n<!-- b: begin -->\n<!-- b: end -->\n")
+    monkeypatch.setattr(kills, "PAGE", page)
+    given = tmp_path / "b.json"
+    given.write_text(json.dumps(mutation.as_json("b", [score])))
+    monkeypatch.setattr(sys, "argv", ["kills.py", str(given)])
+    assert kills.main() == 0
+    text = page.read_text(encoding="utf-8")
+    assert "begin -->\nold\n" in text and "4 mutants were judged, and 2 of them killed." in text
+    assert "| `scatter_mine` | constant | 3 | 1 | `right` 1, `clean` 1 |" in text
+    assert "|  | rank | 1 | 1 | `clean` 1 |" in text
+    with pytest.raises(InputError, match="<!-- c: begin -->"):
+        kills.replaced(text, "c", "")
 
 
 def test_each_mutant_that_was_not_killed_is_shown_with_its_change(score, mutants):
