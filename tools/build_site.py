@@ -48,7 +48,9 @@ PLOT, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget
 # The pages besides the labs, in the order of the sidebar.
 PARTS = {
     "For students": " ".join(HELP),
-    "For instructors": "instructors marking reporting rubrics jupyterhub deploy threat-model trust",
+    "For instructors": (
+        "instructors marking reporting rubrics jupyterhub deploy threat-model trust mutants"
+    ),
     "About the kit": "architecture performance sources",
 }
 OTHERS = ("README", "CONTRIBUTING", "CHANGELOG")

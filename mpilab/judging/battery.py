@@ -216,8 +216,6 @@ def _other_grids(_: Collective) -> Iterator[Trial]:
         (5, "23x14 on 5x1"),
         (6, "12x12"),
         (6, "13x7 on 3x2"),
-        (7, "7x27"),
-        (7, "27x9 on 7x1"),
     ):
         yield _read(ranks, matrix)
 
@@ -334,7 +332,7 @@ FACETS = {
     "arrivals": Facet("in whatever order messages arrive", _arrivals),
     "square-grids": Facet("on 1, 4 and 9 ranks", _square_grids, _reads),
     "other-grids": Facet(
-        "on 2, 5, 6 and 7 ranks, also on grids with one row or column", _other_grids, _reads
+        "on 2, 5 and 6 ranks, also on grids with one row or column", _other_grids, _reads
     ),
     "lines": Facet("for matrices of one row, one column or one element", _lines, _reads),
     "empty-parts": Facet("where ranks, or all of them, have empty parts", _empty_parts, _reads),
