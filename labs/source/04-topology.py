@@ -712,7 +712,7 @@ for way, (kernel, order) in RUNS.items():
 composed = mpilab.predict("", choices=["fewer bytes", "as many bytes", "more bytes"])
 reduced = [
     (f"{kernel}, {op}", *row(kernel, count=256, op=op)[1:])
-    for kernel in ("reduce_binomial", "reduce_node_group")
+    for kernel in ("reduce_linear", "reduce_node_group")
     for op in ("sum", "compose")
 ]
 Table(reduced, COLUMNS)
@@ -747,7 +747,7 @@ composed.answer(
 
 # %%
 gathered = mpilab.predict("", between=(1, 7), unit="messages")
-gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined")
+gathers = ("linear", "node", "group", "node_group", "rank_order", "pipelined")
 Table([row(f"gather_{name}", count=256) for name in gathers], COLUMNS)
 
 # %% jupyter={"source_hidden": true}
@@ -992,8 +992,8 @@ lane_rows.answer(
 
 # %%
 three_rounds = mpilab.predict("", choices=["112, 48, 48", "22, 48, 18", "22, 18, 18", "16, 3, 3"])
-for name in ("pipeline", "binomial", "circulant"):
-    run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, seed=SEED)
+for name in ("chain", "binomial", "circulant"):
+    run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, fanout=1, seed=SEED)
     busiest_rank = counts(run.result.recording, run.levels)["busiest_messages"]
     print(
         f"bcast_{name}: {run.rounds} rounds, {len(run.messages)} messages, "

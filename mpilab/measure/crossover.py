@@ -92,7 +92,7 @@ def simulate(
                 segment=segment,
                 record=False,
                 dump=False,
-                function=f"bcast_{algorithm}",
+                **_kernel_of(algorithm),
             )
             for algorithm, count, segment in todo
         ]
@@ -111,6 +111,14 @@ def simulate(
         if on_rows:
             on_rows(TABLE.array(rows))
     return TABLE.array(rows)
+
+
+def _kernel_of(algorithm: str) -> dict[str, Any]:
+    """What a Case says of the kernel. A pipeline is a single chain; students write bcast_pipeline
+    in lab 01, so a handout may be without the kit's."""
+    if algorithm == "pipeline":
+        return {"function": "bcast_chain", "fanout": 1}
+    return {"function": f"bcast_{algorithm}"}
 
 
 def _is_there(kind: str, ranks: int) -> bool:

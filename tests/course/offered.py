@@ -3,6 +3,7 @@
 docs/instructors.md has the same table, and test_handout_answers.py compares the two.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 
@@ -25,28 +26,10 @@ class Offer:
 IN_C = (
     Offer("00-first-contact/bcast_linear", 20, "bcast/linear.c", "lab 01 compares with it"),
     Offer(
-        "01-collective-algorithms/pipeline",
-        20,
-        "bcast/pipeline.c",
-        "lab 04 times it on links of its own",
-    ),
-    Offer(
         "01-collective-algorithms/binomial",
         20,
         "bcast/binomial.c",
         "labs 03, 04 and 06 compare with it",
-    ),
-    Offer(
-        "01-collective-algorithms/second",
-        20,
-        "gather/binomial.c",
-        "lab 04 counts its bytes between nodes",
-    ),
-    Offer(
-        "01-collective-algorithms/second",
-        20,
-        "reduce/binomial.c",
-        "lab 04 counts its bytes between nodes",
     ),
 )
 # Part of an answer in C. The items that only the withheld CYCLIC can do are those of the others.
@@ -135,7 +118,11 @@ def table():
     for offer in (*IN_C, PART, *IN_PYTHON):
         by = f"`src_c/{offer.by}`" if offer.by.endswith(".c") else offer.by
         rows.append(f"| {offer.exercise} | {offer.points} | {by} | {offer.why} |")
-    return "\n".join(rows)
+    points = Counter()
+    for offer in (*IN_C, PART, *IN_PYTHON):
+        points[offer.exercise[:2]] += offer.points
+    each = ", ".join(f"{count} in lab {lab}" for lab, count in sorted(points.items()))
+    return "\n".join([*rows, "", f"Of 100 points each: {each}."])
 
 
 # Expressions in what a handout offers, with the arguments of an exercise: calls of functions and
