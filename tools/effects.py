@@ -65,6 +65,15 @@ def requests(where: str) -> float:
     return len(requests_of("strided", about)) / len(requests_of("two-phase", about))
 
 
+def exchange(where: str) -> float:
+    """How many times as long rank 0 scatters a matrix as ranks exchange it after a two-phase read,
+    by grid: in each of its rows, all ranks exchange blocks of the same size."""
+    grid = int(where.partition(" ")[0])
+    size = 8 * 2048**2 // grid**3
+    scattered = seconds("scatter_binomial", f"flat-{grid**2}x1", grid * size)
+    return scattered / seconds("alltoallv_pairwise", f"flat-{grid}x1", size)
+
+
 EFFECTS = (
     Effect(
         "00-first-contact",
@@ -107,6 +116,12 @@ EFFECTS = (
         "requests of strided reads instead of the two-phase read",
         *("64x64 on 4 ranks", "4096x4096 on 16 ranks"),
         requests,
+    ),
+    Effect(
+        "05-parallel-io",
+        "2048 × 2048 doubles scattered by rank 0 instead of the exchange of a two-phase read",
+        *("2 x 2 ranks", "16 x 16 ranks"),
+        exchange,
     ),
     Effect(
         "06-tune-and-scale",

@@ -48,6 +48,7 @@
 RANKS = 6  # MPI ranks of the cluster
 SIZES = [256, 512]  # rows, and columns, of the matrices that are multiplied
 REPETITIONS = 5  # timed runs for each point
+GRIDS = [4, 16, 32]  # rows, and columns, of simulated grids of ranks
 SEED = 1  # of the data in files and buffers
 
 # %% [markdown]
@@ -64,9 +65,10 @@ from pathlib import Path
 import numpy as np
 
 import mpilab
+from mpilab import models
 from mpilab.algorithms.requests import METHODS, requests_of, unnamed_readers
 from mpilab.cases.distribution import distribution
-from mpilab.errors import InputError
+from mpilab.errors import InputError, MpilabError
 from mpilab.judging.calls import call
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
@@ -82,10 +84,12 @@ from mpilab.plots import file_access
 from mpilab.plots.cannon import cannon as cannon_steps
 from mpilab.plots.file_access import matrix_access
 from mpilab.plots.file_access import readers as readers_plot
+from mpilab.plots.models import seconds_on_ranks
 from mpilab.plots.style import show
 from mpilab.plots.table import Table
 from mpilab.plots.timeline import timelines
 from mpilab.runners import mpirun
+from mpilab.runners.simgrid import seconds_of
 from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
@@ -1344,6 +1348,113 @@ agrees.answer(
     "and matrices so large that opening the file and setting the view don't count.",
     right="yes" if on_4["here"][0][1] == on_4["ours"][0][1] else "no",
 )
+
+# %% [markdown]
+# ## On up to 1,024 ranks (optional)
+#
+# On this machine, all ways of reading come out within a factor of a few, because all data is in the page cache
+# and all ranks share one memory. What differs on a cluster are the requests, for which you have models, and the
+# messages afterwards, which SimGrid can simulate. (It can't simulate files.) A matrix of 2048 × 2048 doubles, 32 MiB:
+#
+# - *rank 0* reads it and scatters it down a binomial tree, as in stage 2;
+# - *two-phase*, with all ranks as aggregators: each reads 1/P of the matrix, which is whole rows. These are for the
+#   $\sqrt P$ ranks of one row of the grid, so in each of these rows all ranks exchange blocks of the same size with
+#   each other. The rows of the grid don't disturb each other, so one of them is simulated, with the pairwise exchange.
+#
+# Every rank is on a host of its own, with a link of 100 Gbit/s. The dotted lines are Hockney's model of the same
+# messages: $\alpha \log_2 P + \beta (1 - 1/P) 8N^2$ for the tree, and
+# $(\sqrt P - 1)(\alpha + \beta\, 8N^2 / P^{3/2})$ for the exchange.
+#
+# **Predict:** how many times as long does the scatter take as the exchange, on 16 and on 1,024 ranks?
+
+# %% tags=["illustration"]
+on_many = mpilab.predict(
+    "",
+    choices=[
+        "about 20, then about 5",
+        "about 20, then about 60",
+        "about 20, then about 1,000",
+        "about 2, then about 20",
+    ],
+)
+N = 2048
+LINK = mpilab.simulated.LINK
+
+
+def simulated_seconds(kernel, ranks, size):
+    """Simulated seconds of a kernel with blocks of `size` bytes, each rank on a host of its own."""
+    where = {"platform": f"flat-{ranks}x1", "count": size, "datatype": "byte"}
+    run = mpilab.simulated.run(kernel, **where, warmup=1, record=False, dump=False)
+    return seconds_of(run.result)
+
+
+afterwards = {"rank 0": {}, "two-phase": {}}
+predicted = {"rank 0": {}, "two-phase": {}}
+try:
+    for grid in GRIDS:
+        P, size = grid**2, 8 * N**2 // grid**3  # bytes of a block of the exchange
+        afterwards["rank 0"][P] = simulated_seconds("scatter_binomial", P, grid * size)
+        afterwards["two-phase"][P] = simulated_seconds("alltoallv_pairwise", grid, size)
+        predicted["rank 0"][P] = models.cost("scatter", "binomial", P, grid * size, LINK)
+        predicted["two-phase"][P] = (grid - 1) * LINK.time(size)
+    title = f"Messages after reading {N} × {N} doubles, simulated"
+    show(seconds_on_ranks(afterwards, title, predicted))
+except MpilabError as error:  # SimGrid is not installed
+    print(f"Not simulated: {error}")
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+ours = readers.read()
+ours = ours[(ours["ranks"] == 4) & (ours["cold"] == 0) & (ours["mpi_io"] == "ompio")]
+warm = {
+    name: np.median(ours["seconds"][ours["algorithm"] == name]) for name in ("scatter", "two_phase")
+}
+on_many.answer(
+    "; ".join(
+        f"{P:,} ranks: {scatter / afterwards['two-phase'][P]:.0f} times"
+        for P, scatter in afterwards["rank 0"].items()
+    )
+    + ". All bytes leave rank 0 by one link, however many ranks there are, while the exchange uses the links of "
+    "all. It stops getting faster when its messages are so short that α counts: 31 of them on 1,024 ranks. "
+    f"Measured on 4 ranks of one machine, reading included: {warm['scatter'] / warm['two_phase']:.1f} times.",
+    right="about 20, then about 60",
+)
+
+# %% [markdown]
+# With the requests, by the model of the parallel file system: four servers, which all ways of reading share.
+#
+# **Predict:** on 1,024 ranks, what do the strided reads lose to the two-phase read, although they need no messages?
+
+# %% tags=["illustration"]
+strided_loses = mpilab.predict("")
+rows, together = [], {}
+for P, scatter in afterwards["rank 0"].items():
+    passed_on = {"rank 0": scatter, "strided": 0.0, "two-phase": afterwards["two-phase"][P]}
+    for way, messages in passed_on.items():
+        asked = requests_of(way, distribution(f"{N}x{N}", P), 4 << 20, P)
+        reading = modeled(asked, "parallel file system")
+        together[way, P] = reading + messages
+        rows.append((f"{P:,}", way, len(asked), reading, messages, reading + messages))
+Table(
+    rows,
+    "ranks; way; requests: ,; reading (model): time; messages (simulated): time; together: time",
+)
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+strided_loses.answer(
+    "; ".join(
+        f"on {P:,} ranks, they take {together['strided', P] / together['two-phase', P]:.0f} times as long"
+        for P in afterwards["rank 0"]
+    )
+    + ". Each row of the matrix is cut into as many requests as the grid has columns, and each request keeps a "
+    "server busy."
+)
+
+# %% [markdown]
+# Two more things are in this table. Four servers of 500 MB/s need 17 ms for 32 MiB, whoever asks, so the messages
+# are a small part of the sum, even those of rank 0: with a hundred servers they would be most of it. And 1,024 aggregators are too many: their requests keep the
+# servers busy for longer than the eight of rank 0 do. That is why MPI-IO has the hint `cb_nodes`.
 
 # %% [markdown]
 # ## Question 1: two-phase or sieving (10 points)

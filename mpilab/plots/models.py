@@ -1,6 +1,6 @@
 """Figures of models: the regret of their choices, lower bounds, and fitted curves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -260,77 +260,111 @@ def bandwidth_panels(
         subplot_titles=list(panels),
         vertical_spacing=0.18 / max(lines_of_panels - 1, 1),
     )
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
-    shown: set[str] = set()
+    colors = _colors(name for lines in panels.values() for name in lines)
+
+    def rate(value: float) -> str:
+        return f"{value / 1e9:.3g} GB/s"
+
+    words = []
     for number, (panel, lines) in enumerate(panels.items()):
         at = {"row": number // columns + 1, "col": number % columns + 1}
-        _add_bandwidths(figure, lines, models.get(panel, {}), names, shown, at)
+        model = models.get(panel, {})
+        told = _add_curves(figure, lines, model, colors, style.byte_size, rate, 1e-9, **at)
+        words += [f"{panel}{': ' * bool(panel)}{sentence}" for sentence in told]
     sizes = sorted({size for line in every for size in line})
     what = "bytes" if len(panels) > 1 else "bytes of a rank's block"
     style.size_axes(figure, sizes, what, columns)
     figure.update_yaxes(type="log")
     figure.update_yaxes(title="received by a rank, GB/s", col=1)
     figure.update_layout(title=dict(text=title), height=320 * lines_of_panels + 100)
-    words = [
-        f"{panel}{': ' * bool(panel)}{name}: "
-        + ", ".join(f"{style.byte_size(size)} {rate / 1e9:.3g} GB/s" for size, rate in line.items())
-        + "."
-        for panel, lines in panels.items()
-        for name, line in {**lines, **_predicted(models.get(panel, {}))}.items()
-    ]
     return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
 
 
-def _predicted(model: Mapping[str, Mapping[int, float]]) -> dict[str, Mapping[int, float]]:
-    return {f"{name}, model": line for name, line in model.items()}
+def seconds_on_ranks(
+    lines: Mapping[str, Mapping[int, float]],
+    title: str,
+    model: Mapping[str, Mapping[int, float]] | None = None,
+) -> Figure:
+    """Figure of times against the number of ranks.
+
+    lines   {name: {ranks: seconds}}
+    model   the same as a model predicts it, drawn as dotted lines.
+
+    Raises InputError if there are none.
+    """
+    if not lines or not all(lines.values()):
+        raise InputError("seconds_on_ranks: no lines, or a line without points; give {ranks: time}")
+
+    def counted(ranks: float) -> str:
+        return f"{ranks:,} ranks"
+
+    figure = plotly.subplots.make_subplots()
+    words = _add_curves(figure, lines, model or {}, _colors(lines), counted, style.duration, 1)
+    ranks = sorted({number for line in lines.values() for number in line})
+    figure.update_xaxes(
+        type="log", title="ranks", tickvals=ranks, ticktext=[f"{number:,}" for number in ranks]
+    )
+    every = [
+        seconds for line in (*lines.values(), *(model or {}).values()) for seconds in line.values()
+    ]
+    style.time_axes(figure, every, "time")
+    figure.update_layout(title=dict(text=title), height=420)
+    return style.finish(figure, "\n".join([f"{title}, both axes logarithmic.", *words]))
 
 
-def _add_bandwidths(
+def _colors(names: Iterable[str]) -> dict[str, tuple[str, str, int]]:
+    """{name: (color, dash, size of its marks)}: odd ones are dashed and smaller, so that lines that
+    coincide in pairs can be told apart."""
+    return {
+        name: (
+            style.ORDER_COLORS[number % len(style.ORDER_COLORS)],
+            "dash" if number % 2 else "solid",
+            7 if number % 2 else 11,
+        )
+        for number, name in enumerate(dict.fromkeys(names))
+    }
+
+
+def _add_curves(
     figure: Figure,
     lines: Mapping[str, Mapping[int, float]],
     model: Mapping[str, Mapping[int, float]],
-    names: Sequence[str],
-    shown: set[str],
-    at: Mapping[str, int],
-) -> None:
-    for name, line in lines.items():
-        number = names.index(name)
-        rates = [rate / 1e9 for rate in line.values()]
+    colors: Mapping[str, tuple[str, str, int]],
+    of_x: Callable[[float], str],
+    of_y: Callable[[float], str],
+    scale: float,
+    **at: int,
+) -> list[str]:
+    """Add these lines to a figure, and dotted ones for the model; a sentence for each.
+
+    of_x, of_y   a value as text; `scale` times a value of y is drawn.
+    at           the row and column of the panel.
+    """
+    told = []
+    kinds = [(name, line, False) for name, line in lines.items()]
+    kinds += [(name, line, True) for name, line in model.items()]
+    for name, line, is_model in kinds:
+        color, dash, size = (_LIMIT, "dot", 0) if is_model else colors[name]
+        full, group = (f"{name}, model", "model") if is_model else (name, name)
+        texts = [f"{of_x(x)} {of_y(y)}" for x, y in line.items()]
+        is_new = all(trace.legendgroup != group for trace in figure.data)
         figure.add_trace(
             go.Scatter(
                 x=list(line),
-                y=rates,
-                mode="lines+markers",
-                name=name,
-                legendgroup=name,
-                showlegend=name not in shown,
-                line=dict(
-                    color=style.ORDER_COLORS[number % len(style.ORDER_COLORS)],
-                    dash="dash" if number % 2 else "solid",
-                ),
-                marker=dict(size=11 if number % 2 == 0 else 7),
-                customdata=list(map(style.byte_size, line)),
-                hovertemplate=f"{name}<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
+                y=[scale * value for value in line.values()],
+                mode="lines" if is_model else "lines+markers",
+                name=group,
+                legendgroup=group,
+                showlegend=is_new,
+                line=dict(color=color, dash=dash),
+                marker=dict(size=size),
+                customdata=texts,
+                hovertemplate=f"{full}<br>%{{customdata}}<extra></extra>",
             ),
             **at,
         )
-        shown.add(name)
-    for name, line in model.items():
-        figure.add_trace(
-            go.Scatter(
-                x=list(line),
-                y=[rate / 1e9 for rate in line.values()],
-                mode="lines",
-                name="model",
-                legendgroup="model",
-                showlegend="model" not in shown,
-                line=dict(color=_LIMIT, dash="dot", width=2),
-                customdata=list(map(style.byte_size, line)),
-                hovertemplate=f"{name}, model<br>%{{customdata}}: %{{y:.3g}} GB/s<extra></extra>",
-            ),
-            **at,
-        )
-        shown.add("model")
+        told.append(f"{full}: {', '.join(texts)}.")
+    return told
 
 
 def _lines(

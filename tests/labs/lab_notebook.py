@@ -34,7 +34,7 @@ REDUCED = {
     },
     "03-rank-mapping": {"SIZES": [1024, 32768], "REPETITIONS": 3},
     "04-topology": {"SIZES": [64, 16384], "REPETITIONS": 2, "SIMULATED": ["groups-2x2x2"]},
-    "05-parallel-io": {"SIZES": [64, 128], "REPETITIONS": 2},
+    "05-parallel-io": {"SIZES": [64, 128], "REPETITIONS": 2, "GRIDS": [4]},
     "06-tune-and-scale": {
         "SIZES": [64, 65536],
         "REPETITIONS": 2,

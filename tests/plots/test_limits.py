@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.plots.models import against_limits, bandwidth_panels, bandwidths
+from mpilab.plots.models import (
+    against_limits,
+    bandwidth_panels,
+    bandwidths,
+    seconds_on_ranks,
+)
 from mpilab.plots.style import alt
 
 MEASURED = {"ring, rr": [0.030, 0.010, 0.020], "ring, seq": [0.004]}
@@ -46,6 +51,22 @@ def test_bandwidths_that_a_model_predicts_are_dotted_and_told():
         ([2], "dot"),
     ]
     assert "RR, model: 64 B 2 GB/s." in alt(figure)
+
+
+def test_times_on_ranks_are_lines_and_those_of_the_model_dotted():
+    figure = seconds_on_ranks(
+        {"rank 0": {16: 2e-3, 1024: 3e-3}}, "Messages", {"rank 0": {16: 2e-3, 1024: 4e-3}}
+    )
+    assert [list(trace.y) for trace in figure.data] == [[2e-3, 3e-3], [2e-3, 4e-3]]
+    assert [trace.line.dash for trace in figure.data] == ["solid", "dot"]
+    assert figure.layout.xaxis.ticktext == ("16", "1,024")
+    assert alt(figure).splitlines() == [
+        "Messages, both axes logarithmic.",
+        "rank 0: 16 ranks 2 ms, 1,024 ranks 3 ms.",
+        "rank 0, model: 16 ranks 2 ms, 1,024 ranks 4 ms.",
+    ]
+    with pytest.raises(InputError, match="no lines"):
+        seconds_on_ranks({}, "Messages")
 
 
 @pytest.mark.parametrize("measured", [{}, {"ring": []}])
