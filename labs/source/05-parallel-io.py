@@ -1293,6 +1293,19 @@ grows.answer(
 )
 
 # %% [markdown]
+# The report goes up to 4096 × 4096. Our medians of larger matrices, on 16 ranks (`data/cannon-large.csv`):
+
+# %%
+large = cannon.read(cannon.LARGE_CSV)
+large = large[large["ranks"] == large["ranks"].max()]
+cells = {}
+for stage, kind, n, phase in dict.fromkeys(large[["stage", "files", "n", "phase"]].tolist()):
+    rows = large[(large["stage"] == stage) & (large["files"] == kind) & (large["phase"] == phase)]
+    way = f"stage {stage}, {kind}, {phase}"
+    cells[way, f"{n} × {n}"] = np.median(rows["seconds"][rows["n"] == n])
+Table.grid(cells, "16 ranks", across="{}", cells="time", measured=large)
+
+# %% [markdown]
 # The report also shows the *speed-up* of input and output: how many times as fast as the base case, on
 # the same number of ranks. Below the dashed line, a stage is slower than the base case. Both medians of
 # a ratio are uncertain; the bars are 95 % confidence intervals, from resampling the thirty runs

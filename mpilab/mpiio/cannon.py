@@ -2,7 +2,8 @@
 phases; as a program, over sizes and ranks, for the table shown in lab 05.
 
     python -m mpilab.mpiio.cannon [data/cannon-scaling.csv [REPETITIONS]]   measure, write it
-    python -m mpilab.mpiio.cannon mine.csv 3 --sizes 2048,4096 --ranks 4,9,16
+    python -m mpilab.mpiio.cannon mine.csv 3 --sizes 1024,2048,4096 --ranks 4,9,16
+    python -m mpilab.mpiio.cannon mine.csv 3 --sizes 1024,2048,4096 --ranks 4,9,16 --hosts two-hosts
 
 Each row of the table is one phase of one run. The files have just been written and are in the page
 cache, so this measures the program, not a disk.
@@ -16,7 +17,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpilab.cluster.engines import asleep
-from mpilab.cluster.location import ThisMachine
+from mpilab.cluster.location import SHARED_MEMORY, OnHosts, ThisMachine
+from mpilab.cluster.supervisor import MARKER, kill
 from mpilab.errors import InputError, MpilabError
+from mpilab.hosts.description import Description
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import build
 from mpilab.measure.dataset import DATA, Dataset, stamp
 from mpilab.measure.origin import here
@@ -123,6 +127,7 @@ def run(
     c: Path | str | None = None,
     *,
     limit: float = LIMIT_S,
+    hosts: EmulatedHosts | None = None,
 ) -> CannonRun:
     """Compute C = A B by Cannon's algorithm on `ranks` ranks of this machine; return a CannonRun.
 
@@ -131,6 +136,8 @@ def run(
     a, b    matrix files (mpilab.mpiio.files): binary; in stages 1 and 2 also text.
     c       the file for C, in binary; None: only its digest is kept.
     limit   seconds that the run may take, at most LONGEST_S.
+    hosts   emulated hosts that are up: as many ranks run on each as on the others, host by host.
+            The files must be in the hosts' directory.
 
     Raises InputError, in the program's words, for input that it rejects, and leaves `c` unchanged;
     MpilabError for a run that fails or takes too long, ClusterError if a notebook's ranks compute
@@ -142,13 +149,15 @@ def run(
         raise InputError(f"ranks={ranks}: must be 1 or more, and a square number")
     if not 0 < limit <= LONGEST_S:
         raise InputError(f"limit={limit:g}: must be above 0 seconds, and at most {LONGEST_S:,}")
-    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
+    where = ThisMachine(ranks) if hosts is None else _spread(hosts, ranks)
+    at = None if hosts is None else hosts.directory
+    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-", dir=at) as folder:
         scratch = Path(folder)
         target = scratch / "c" if c is None else Path(c)
         program = [str(build.need(build.CANNON_PROGRAM)), str(stage), str(a), str(b), str(target)]
         try:
             with asleep():
-                said = _said([*program, str(scratch)], ranks, scratch, limit)
+                said = _said([*program, str(scratch)], where, scratch, limit)
         finally:
             with suppress(OSError):  # there is no such file, or it was renamed to C
                 (scratch / "unfinished").readlink().unlink()  # see src_c/programs/cannon/output.c
@@ -193,19 +202,37 @@ def published(path: Path | str | None = None) -> NDArray[Any]:
     return PUBLISHED.read(path)
 
 
-def _said(command: Sequence[str], ranks: int, scratch: Path, limit: float) -> processes.Said:
+def _spread(hosts: EmulatedHosts, ranks: int) -> OnHosts:
+    """`ranks` ranks on emulated hosts, as many on each, whatever their slots."""
+    number = len(hosts.names)
+    if ranks % number:
+        raise InputError(f"ranks={ranks} on {number} hosts: give a multiple of {number}")
+    names = [name for name in hosts.names for _ in range(ranks // number)]
+    return OnHosts(hosts, names, "seq")
+
+
+def _said(
+    command: Sequence[str], where: ThisMachine | OnHosts, scratch: Path, limit: float
+) -> processes.Said:
     """Run `command` under mpirun; return the Said, with code None if it exceeded its time limit."""
-    where = ThisMachine(ranks)
+    ranks = len(where.names)
     segments = where.shared_memory(scratch.name)
     own = {"TMPDIR": str(scratch)}
     for directory in segments:  # otherwise those of killed ranks would remain
         directory.mkdir(mode=0o700)
-        own["OMPI_MCA_btl_sm_backing_directory"] = str(directory)
+        own["OMPI_MCA_btl_sm_backing_directory"] = str(SHARED_MEMORY / scratch.name)
+    if where.on_hosts:  # the daemon of each host needs files of its own
+        own["TMPDIR"] = str(SHARED_MEMORY / scratch.name)
+        own[MARKER] = scratch.name
     try:
         return processes.run(
-            [*where.mpirun(ranks), *command], limit, environment=where.environment(ranks) | own
+            where.command([*where.mpirun(ranks), *command]),
+            limit,
+            environment=where.environment(ranks) | own,
         )
     finally:
+        if where.on_hosts:  # daemons on other hosts may have detached themselves
+            kill(scratch.name)
         for directory in segments:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -257,11 +284,14 @@ def measure(
     repetitions: int = REPETITIONS,
     seed: int = 1,
     progress: bool = False,
+    hosts: str | Description | None = None,
 ) -> NDArray[Any]:
     """Run each of `ways` on each number of ranks with n x n matrices of each size; array of ROW.
 
     All combinations run once, then again, so that changes on the machine affect all of them
-    equally. All of SIZES and RANKS thirty times takes about five minutes.
+    equally. All of SIZES and RANKS thirty times takes about five minutes. With `hosts`, the name of
+    a cluster such as "two-hosts", the ranks are on these emulated hosts, as many on each: messages
+    between hosts go over their links, but the hosts share this machine's cores and page cache.
 
     Raises InputError for combinations that cannot be run, MpilabError for a run that fails, or
     whose C is not bitwise identical to that of the first run with matrices of this size.
@@ -271,7 +301,10 @@ def measure(
     about = stamp()
     rows = []
     first: dict[int, tuple[str, str]] = {}
-    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
+    with ExitStack() as stack:
+        there = None if hosts is None else stack.enter_context(EmulatedHosts(hosts))
+        at = None if there is None else there.directory
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mpilab-cannon-", dir=at))
         operands = {
             (n, kind): _operands(Path(folder), n, kind, seed)
             for n in sizes
@@ -285,7 +318,7 @@ def measure(
             for way in ways
         ]
         for n, size, stage, kind, number in tqdm(todo, disable=not progress, unit="run"):
-            done = run(stage, size, *operands[n, kind])
+            done = run(stage, size, *operands[n, kind], hosts=there)
             mine = f"stage {stage} with {kind} files on {size} ranks", done.digest
             _check_same(n, first.setdefault(n, mine), mine)
             in_mpi = done.mpi_seconds.mean(axis=0).round(7).tolist()
@@ -382,8 +415,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="P,P",
         help=f"square numbers (default: {ranks})",
     )
+    parser.add_argument(
+        "--hosts",
+        metavar="NAME",
+        help="emulated hosts with as many ranks on each, e.g. two-hosts (default: this machine)",
+    )
     options = parser.parse_args(arguments)
-    rows = measure(options.sizes, options.ranks, repetitions=options.repetitions, progress=True)
+    on = {} if options.hosts is None else {"hosts": options.hosts}
+    rows = measure(
+        options.sizes, options.ranks, repetitions=options.repetitions, progress=True, **on
+    )
     write(rows, options.file)
 
 

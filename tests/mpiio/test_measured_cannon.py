@@ -1,12 +1,14 @@
 """Remeasuring the file of lab 05 with Cannon's timings."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mpilab.errors import MpilabError
-from mpilab.mpiio import cannon
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.mpiio import cannon, files
 
 
 @pytest.mark.parametrize("words", [[], ["mine.csv"], ["mine.csv", "2"]])
@@ -45,8 +47,8 @@ def test_a_run_whose_product_differs_from_another_ones_is_named(monkeypatch):
     """On 9 ranks, stage 2 writes a different C, but only for 12 x 12."""
     right = cannon.run
 
-    def wrong(stage, ranks, a, b):
-        run = right(stage, ranks, a, b)
+    def wrong(stage, ranks, a, b, **more):
+        run = right(stage, ranks, a, b, **more)
         is_off = (stage, ranks, run.rows) == (2, 9, 12)
         return replace(run, digest="0123456789abcdef" * 4) if is_off else run
 
@@ -58,3 +60,24 @@ def test_a_run_whose_product_differs_from_another_ones_is_named(monkeypatch):
     with pytest.raises(MpilabError, match=words):
         cannon.measure((8, 12), (4, 9), repetitions=1)
     assert len(cannon.measure((8,), (4, 9), repetitions=1)) == 2 * 4 * 3
+
+
+def test_ranks_are_spread_over_emulated_hosts_and_multiply_as_on_one(namespaces, tmp_path):
+    with EmulatedHosts("two-hosts") as hosts:
+        operands = [Path(hosts.directory) / name for name in "ab"]
+        for seed, file in enumerate(operands, 1):
+            files.make(file, 12, 12, seed=seed)
+        here = cannon.run(3, 4, *operands)
+        there = cannon.run(3, 4, *operands, hosts=hosts)
+        assert [rank.header["host"] for rank in there.recording.ranks] == [
+            b"n1",
+            b"n1",
+            b"n2",
+            b"n2",
+        ]
+        assert there.digest == here.digest
+        with pytest.raises(InputError, match="ranks=9 on 2 hosts: give a multiple of 2"):
+            cannon.run(3, 9, *operands, hosts=hosts)
+    file = tmp_path / "rows.csv"
+    cannon.main([str(file), "1", "--sizes", "8", "--ranks", "4", "--hosts", "two-hosts"])
+    assert len(cannon.read(file)) == len(cannon.WAYS) * len(cannon.PHASES)
