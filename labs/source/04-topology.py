@@ -1769,67 +1769,34 @@ enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 # ### An alltoallv that runs out of memory
 #
 # What a leader costs first is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can be: rank 0 collects the blocks of *all*
-# ranks, and then sends each block to its receiver. Find the line in which it asks for the memory.
+# ranks, and then hands each block to its receiver. Find the line in which it asks for the memory. (It uses
+# collectives, so its messages aren't recorded.)
 
 # %%
 # %%kernel alltoallv_at_root
 # #include "mpilab.h"
 # #include <stdlib.h>
-#
 # int alltoallv_at_root(const void *sendbuf, const int sendcounts[], const int sdispls[],
 #                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
 #                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 # {
-#     int rank, size, width, position = 0, own = 0, total = 0, err = MPI_SUCCESS;
-#     MPI_Comm_rank(comm, &rank);
-#     MPI_Comm_size(comm, &size);
-#     MPI_Type_size(sendtype, &width);
-#
-#     /* bytes[i * size + j] go from rank i to rank j. */
-#     int *const bytes = malloc(sizeof(int) * (size_t)size * (size_t)size);
-#     if (bytes == NULL)
+#     int rank, size, width;
+#     MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size), MPI_Type_size(recvtype, &width);
+#     const int n = recvcounts[0]; /* it only works if all blocks have n elements, without holes */
+#     char *const all = rank == 0 ? malloc((size_t)n * (size_t)(size * size * width)) : NULL;
+#     if (rank == 0 && all == NULL)
 #         return MPI_ERR_NO_MEM;
+#     int counts[size], begins[size]; /* row i of `all` is what rank i sends */
+#     for (int i = 0; i < size; i++)
+#         counts[i] = n, begins[i] = i * size * n;
 #     for (int j = 0; j < size; j++)
-#         own += bytes[rank * size + j] = sendcounts[j] * width;
-#     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, bytes, size, MPI_INT, comm);
-#     for (int i = 0; i < size * size; i++)
-#         total += bytes[i];
-#
-#     const int needed = rank == 0 ? total : own; /* rank 0 has room for everything */
-#     char *const data = malloc((size_t)needed + 1);
-#     if (data == NULL)
-#         err = MPI_ERR_NO_MEM;
-#     MPI_Bcast(&err, 1, MPI_INT, 0, comm); /* so that nobody waits for rank 0 if it has no memory */
-#
-#     for (int j = 0; j < size && err == MPI_SUCCESS; j++)
-#         err = MPI_Pack(block(sendbuf, sdispls[j], 1, sendtype), sendcounts[j], sendtype, data, own,
-#                        &position, comm);
-#     if (rank > 0 && err == MPI_SUCCESS)
-#         err = MPI_Send(data, own, MPI_PACKED, 0, TAG, comm);
-#     for (int i = 0; i < size && rank > 0 && err == MPI_SUCCESS; i++)
-#         err = MPI_Recv(block(recvbuf, rdispls[i], 1, recvtype), recvcounts[i], recvtype, 0, TAG,
-#                        comm, MPI_STATUS_IGNORE);
-#
-#     char *next = data + own; /* rank 0's blocks come first, then those of the others, in order */
-#     for (int i = 1; i < size && rank == 0 && err == MPI_SUCCESS; i++) {
-#         int begin = (int)(next - data);
-#         err = MPI_Recv(next, total - begin, MPI_PACKED, i, TAG, comm, MPI_STATUS_IGNORE);
-#         for (int j = 0; j < size; j++)
-#             next += bytes[i * size + j];
-#     }
-#     next = data;
-#     for (int k = 0; k < size * size && rank == 0 && err == MPI_SUCCESS; k++) {
-#         const int i = k / size, j = k % size;
-#         position = 0;
-#         if (j > 0)
-#             err = MPI_Send(next, bytes[k], MPI_PACKED, j, TAG, comm);
-#         else
-#             err = MPI_Unpack(next, bytes[k], &position, block(recvbuf, rdispls[i], 1, recvtype),
-#                              recvcounts[i], recvtype, comm);
-#         next += bytes[k];
-#     }
-#     free(data), free(bytes);
-#     return err;
+#         MPI_Gatherv(block(sendbuf, sdispls[j], 1, sendtype), sendcounts[j], sendtype,
+#                     block(all, j, n, recvtype), counts, begins, recvtype, 0, comm);
+#     for (int i = 0; i < size; i++)
+#         MPI_Scatter(block(all, i * size, n, recvtype), n, recvtype,
+#                     block(recvbuf, rdispls[i], 1, recvtype), n, recvtype, 0, comm);
+#     free(all);
+#     return MPI_SUCCESS;
 # }
 
 # %% tags=["illustration"]
