@@ -1377,7 +1377,20 @@ agrees.answer(
 # Every rank is on a host of its own, with a link of 100 Gbit/s. The dotted lines are Hockney's model of the same
 # messages: $\alpha \log_2 P + \beta (1 - 1/P) 8N^2$ for the tree, and
 # $(\sqrt P - 1)(\alpha + \beta\, 8N^2 / P^{3/2})$ for the exchange.
-#
+
+# %%
+N = 2048
+LINK = mpilab.simulated.LINK
+
+
+def simulated_seconds(kernel, ranks, size):
+    """Simulated seconds of a kernel with blocks of `size` bytes, each rank on a host of its own."""
+    where = {"platform": f"flat-{ranks}x1", "count": size, "datatype": "byte"}
+    run = mpilab.simulated.run(kernel, **where, warmup=1, record=False, dump=False)
+    return seconds_of(run.result)
+
+
+# %% [markdown]
 # **Predict:** how many times as long does the scatter take as the exchange, on 16 and on 1,024 ranks?
 
 # %% tags=["illustration"]
@@ -1390,17 +1403,6 @@ on_many = mpilab.predict(
         "about 2, then about 20",
     ],
 )
-N = 2048
-LINK = mpilab.simulated.LINK
-
-
-def simulated_seconds(kernel, ranks, size):
-    """Simulated seconds of a kernel with blocks of `size` bytes, each rank on a host of its own."""
-    where = {"platform": f"flat-{ranks}x1", "count": size, "datatype": "byte"}
-    run = mpilab.simulated.run(kernel, **where, warmup=1, record=False, dump=False)
-    return seconds_of(run.result)
-
-
 afterwards = {"rank 0": {}, "two-phase": {}}
 predicted = {"rank 0": {}, "two-phase": {}}
 try:
