@@ -35,6 +35,9 @@
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
 #
+# You may skip the section whose heading ends in *(optional)*: no exercise needs it, and the minutes
+# don't include it.
+#
 # **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
 # its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
@@ -61,10 +64,11 @@ import numpy as np
 import mpilab
 from mpilab.algorithms.allgather import schedule
 from mpilab.errors import MpilabError
+from mpilab.measure import cluster_sweep
 from mpilab.measure.dataset import implied_bandwidth, missing_factor, published_allgather
 from mpilab.models import fit_hockney
 from mpilab.models.choice import medians
-from mpilab.plots import matrix, sweep
+from mpilab.plots import clusters, matrix, sweep
 from mpilab.plots.schedule import rounds
 from mpilab.plots.style import show
 from mpilab.plots.table import Table
@@ -1065,6 +1069,51 @@ implied.answer(
 # - **0.623 ms** for 1 MiB on 16 processes. There 16 ranks write 16 MiB each, 256 MiB in all: 431
 #   GB/s, more than the memory of the named machine is sold for, and shared-memory MPI moves each
 #   byte about twice.
+
+# %% [markdown]
+# ## 16 sizes, 1 to 16 ranks (optional)
+#
+# The report has 16 sizes. Here are all of them on 1 to 16 ranks, simulated with a host for each rank. That takes
+# some minutes, so the next cell reads the results (`data/allgather-16x16.csv`). This command makes them:
+#
+# ```sh
+# mpilab sweep allgather --hosts flat-16x1 --ppn 1 --ranks 1-16 --sizes 32:1M \
+#        --algorithms ours:nonblocking_gather_bcast,ours:pairwise -o out/allgather.csv
+# ```
+#
+# A cell of the figure says how many times as long as the pairwise exchange the way through rank 0 takes.
+#
+# **Predict:** the report finds the way through the root faster for short blocks. Where is it, in the simulation?
+# And by which factor is it slower for the longest blocks on 16 ranks?
+
+# %%
+through_root = mpilab.predict(
+    "",
+    choices=[
+        "for all short blocks; 2",
+        "for all short blocks; 17",
+        "nearly nowhere; 2",
+        "nearly nowhere; 17",
+    ],
+)
+every = cluster_sweep.ALLGATHERS.read()
+pair = "allgather_nonblocking_gather_bcast", "allgather_pairwise"
+show(clusters.ratio_map(every, *pair))
+
+# %% jupyter={"source_hidden": true}
+# Your prediction beside what happens
+taken = medians(every, ("kernel", "ranks", "bytes"), "seconds")
+points = [(ranks, size) for kernel, ranks, size in taken if kernel == pair[0] and ranks > 1]
+wins = [point for point in points if taken[pair[0], *point] < taken[pair[1], *point]]
+longest = max(size for _, size in wins)
+numbers = ", ".join(map(str, sorted({ranks for ranks, _ in wins})))
+factor = taken[pair[0], 16, 1 << 20] / taken[pair[1], 16, 1 << 20]
+through_root.answer(
+    f"It is faster at {len(wins)} of {len(points)} points: on {numbers} ranks, up to {byte_size(longest)}. On 16 "
+    f"ranks, 1 MiB takes {factor:.0f} times as long. Rank 0 receives P - 1 blocks, and then sends P blocks to each "
+    "of P - 1 ranks: P + 1 times what a rank receives in a pairwise exchange.",
+    right="nearly nowhere; 17",
+)
 
 # %% [markdown]
 # ## Question 2 (7 points)

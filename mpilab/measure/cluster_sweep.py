@@ -53,6 +53,14 @@ TABLE = Dataset(
     example="2026-11-27,SimGrid 3.32,flat-8x8,bcast,bcast_node,rr,1,8,8,64,16,1,4.9e-05",
     program="mpilab.measure.cluster_sweep",
 )
+# Lab 02's table, two allgathers with 16 sizes on 1 to 16 hosts of one rank: written by
+# `mpilab sweep allgather --hosts flat-16x1 --ppn 1 --ranks 1-16 --sizes 32:1M -o FILE --algorithms
+# ours:nonblocking_gather_bcast,ours:pairwise`.
+ALLGATHERS = Dataset(
+    "allgather-16x16.csv",
+    columns=TABLE.columns,
+    example="2026-11-27,SimGrid 3.32,flat-16x1,allgather,allgather_pairwise,seq,1,4,1,4,32,1,3e-06",
+)
 ROW = TABLE.row
 # What distinguishes the points of a sweep.
 POINT = ("cluster", "collective", "kernel", "order", "groups", "nodes", "ppn", "ranks", "bytes")

@@ -206,6 +206,87 @@ def _lay_out(
     )
 
 
+def ratio_map(rows: NDArray[Any], kernel: str, relative_to: str) -> Figure:
+    """Heat map of how many times as long as `relative_to` a kernel takes: a row for each number of
+    ranks, a column for each size.
+
+    rows   of a sweep with one place for each number of ranks (mpilab.measure.cluster_sweep.ROW).
+
+    Points where a time is 0, as on a single rank, are left out. Raises InputError for rows that it
+    cannot draw.
+    """
+    table = _checked(rows, "ranks", relative_to)
+    if kernel not in table["kernel"]:
+        raise InputError(
+            f"kernel={kernel!r}: the rows have {', '.join(np.unique(table['kernel']))}"
+        )
+    taken: dict[str, dict[tuple[int, int], float]] = {kernel: {}, relative_to: {}}
+    for row in table[np.isin(table["kernel"], list(taken))]:
+        of, point = taken[str(row["kernel"])], (int(row["ranks"]), int(row["bytes"]))
+        if point in of:
+            raise InputError(
+                f"{row['kernel']}: there are two places with {point[0]} ranks; choose one"
+            )
+        of[point] = float(row["median_s"])
+    base = taken[relative_to]
+    ratios = {
+        point: seconds / base[point]
+        for point, seconds in taken[kernel].items()
+        if seconds > 0 and base.get(point, 0) > 0
+    }
+    if not ratios:
+        raise InputError(f"{kernel} and {relative_to} have no point in common; sweep both")
+    ranks, sizes = (sorted({point[axis] for point in ratios}) for axis in (0, 1))
+    values = np.array([[ratios.get((each, size), np.nan) for size in sizes] for each in ranks])
+    most = max(2.0, float(np.nanmax(np.abs(np.log2(values)))))
+    ticks = range(-int(most), int(most) + 1)
+    name, other = (one.partition("_")[2] for one in (kernel, relative_to))
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.log2(values),
+            zmid=0,
+            zmin=-most,
+            zmax=most,
+            x=[style.byte_size(size) for size in sizes],
+            y=[str(each) for each in ranks],
+            colorscale=_FASTER_OR_SLOWER,
+            xgap=1,
+            ygap=1,
+            text=[[f"{ratio:.3g}" for ratio in row] for row in values],
+            texttemplate="%{text}",
+            textfont=dict(size=11),
+            hovertemplate="%{y} ranks, %{x}: %{text} times as long<extra></extra>",
+            colorbar=dict(
+                title="times as long",
+                thickness=12,
+                tickvals=list(ticks),
+                ticktext=[f"{2.0**tick:g}" for tick in ticks],
+            ),
+        )
+    )
+    figure.update_xaxes(type="category", title="bytes of a rank's block", showgrid=False)
+    figure.update_yaxes(type="category", title="ranks", showgrid=False)
+    clusters = ", ".join(np.unique(table["cluster"]).tolist())
+    title = f"{name} beside {other}, on {clusters}"
+    figure.update_layout(title=dict(text=title), height=max(320, 28 * len(ranks) + 170))
+    words = [
+        style.plural(each, "rank")
+        + ": "
+        + ", ".join(
+            f"{style.byte_size(size)} {ratios[each, size]:.3g}"
+            for size in sizes
+            if (each, size) in ratios
+        )
+        + "."
+        for each in ranks
+    ]
+    return style.finish(
+        figure, "\n".join([f"{title}: how many times as long it takes, by size.", *words])
+    )
+
+
+# Blue where the first kernel is faster, red where it is slower; white where both are equal.
+_FASTER_OR_SLOWER = [[0, "#3b7dd8"], [0.5, "#f4f1ea"], [1, "#d4553e"]]
 _RATIOS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 
 

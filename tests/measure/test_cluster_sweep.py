@@ -299,3 +299,42 @@ def test_the_border_moves_with_hosts_and_sizes_as_the_lab_says():
         for ppn in range(1, 9)
     ]
     assert 1.5 < max(ratios) < 2
+
+
+# Lab 02's table, and what the lab says of it.
+
+
+def test_the_table_of_two_allgathers_has_16_sizes_on_1_to_16_ranks_and_shows_what_the_lab_says():
+    rows = cluster_sweep.ALLGATHERS.read()
+    assert len(rows) == 512 == len(set(map(cluster_sweep.key_of, rows)))
+    assert sorted(set(rows["bytes"].tolist())) == [32 << power for power in range(16)]
+    assert set(rows["ranks"]) == set(range(1, 17))
+    root, pairs = (
+        dict(
+            (tuple(point), seconds)
+            for *point, seconds in rows[rows["kernel"] == f"allgather_{name}"][
+                ["ranks", "bytes", "seconds"]
+            ].tolist()
+        )
+        for name in ("nonblocking_gather_bcast", "pairwise")
+    )
+    assert [point for point in root if root[point] < pairs[point]] == [
+        (5, 32),
+        (5, 64),
+        (5, 128),
+        (5, 256),
+    ]
+    for ranks in range(2, 17):
+        long = ranks, 1 << 20
+        assert root[long] / pairs[long] == pytest.approx(ranks + 1, rel=0.02)
+
+
+@needs_simgrid
+def test_the_command_in_the_readme_makes_the_table_of_two_allgathers(tmp_path):
+    words = "allgather --hosts flat-16x1 --ppn 1 --ranks 4,5 --sizes 32:256 --algorithms"
+    names = "ours:nonblocking_gather_bcast,ours:pairwise"
+    assert main(["sweep", *words.split(), names, "-o", str(tmp_path / "a.csv")]) == 0
+    kits = {cluster_sweep.key_of(row): row["seconds"] for row in cluster_sweep.ALLGATHERS.read()}
+    again = cluster_sweep.ALLGATHERS.read(tmp_path / "a.csv")
+    assert len(again) == 2 * 2 * 4
+    assert all(kits[cluster_sweep.key_of(row)] == row["seconds"] for row in again)

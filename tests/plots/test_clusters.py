@@ -6,7 +6,7 @@ import pytest
 from mpilab.errors import InputError
 from mpilab.measure.cluster_sweep import ROW
 from mpilab.plots import style
-from mpilab.plots.clusters import time_against
+from mpilab.plots.clusters import ratio_map, time_against
 
 
 def table(
@@ -112,3 +112,27 @@ def test_more_than_two_other_fields_are_refused_with_what_to_choose():
     rows["order"][: len(rows) // 2] = "rr"
     with pytest.raises(InputError, match=r"differ in bytes, nodes, order beside ppn: choose"):
         time_against(rows)
+
+
+def test_a_ratio_map_has_a_row_for_each_number_of_ranks_and_says_the_same_in_words():
+    rows = table(nodes=(2, 4), ppns=(2,), repetitions=3)
+    figure = ratio_map(rows, "alltoallv_leaders", "alltoallv_linear")
+    (drawn,) = figure.data
+    assert list(drawn.y) == ["4", "8"] and list(drawn.x) == ["64 B", "1 KiB"]
+    assert np.allclose(2 ** np.array(drawn.z), [[6.064 / 4, 7.024 / 4], [6.064 / 8, 7.024 / 8]])
+    assert drawn.zmid == 0 and drawn.zmin == -drawn.zmax
+    assert style.alt(figure).splitlines()[1:] == [
+        "4 ranks: 64 B 1.52, 1 KiB 1.76.",
+        "8 ranks: 64 B 0.758, 1 KiB 0.878.",
+    ]
+
+
+def test_a_ratio_map_leaves_out_times_of_0_and_refuses_two_places_with_the_same_ranks():
+    rows = table(nodes=(1, 2), ppns=(2,), sizes=(64,))
+    rows["seconds"][rows["ranks"] == 2] = 0
+    (drawn,) = ratio_map(rows, "alltoallv_leaders", "alltoallv_linear").data
+    assert list(drawn.y) == ["4"]
+    with pytest.raises(InputError, match="two places with 4 ranks"):
+        ratio_map(table(nodes=(2, 4), ppns=(1, 2)), "alltoallv_leaders", "alltoallv_linear")
+    with pytest.raises(InputError, match="kernel='alltoallv_none': the rows have alltoallv_"):
+        ratio_map(rows, "alltoallv_none", "alltoallv_linear")
