@@ -1773,9 +1773,9 @@ enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 # %% [markdown]
 # ### An alltoallv that runs out of memory
 #
-# What a leader costs first is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can be: rank 0 collects the blocks of *all*
-# ranks, and then hands each block to its receiver. Find the line in which it asks for the memory. (It uses
-# collectives, so its messages aren't recorded.)
+# What a leader costs first is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can be:
+# rank 0 collects the blocks of *all* ranks, and then hands each block to its receiver. Find the line in which it
+# asks for the memory. (It uses collectives, so its messages aren't recorded.)
 
 # %%
 # %%kernel alltoallv_at_root

@@ -1438,10 +1438,11 @@ on_many.answer(
 # %% [markdown]
 # With the requests, by the model of the parallel file system: four servers, which all ways of reading share.
 #
-# **Predict:** on 1,024 ranks, what do the strided reads lose to the two-phase read, although they need no messages?
+# **Predict:** on 1,024 ranks, how many times as long as the two-phase read do the strided reads take, although
+# they need no messages?
 
 # %% tags=["illustration"]
-strided_loses = mpilab.predict("")
+strided_loses = mpilab.predict("", between=(1, 100), unit="times as long")
 rows, together = [], {}
 for P, scatter in afterwards["rank 0"].items():
     passed_on = {"rank 0": scatter, "strided": 0.0, "two-phase": afterwards["two-phase"][P]}
@@ -1457,19 +1458,22 @@ Table(
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
+factors = {P: together["strided", P] / together["two-phase", P] for P in afterwards["rank 0"]}
+largest = factors.get(GRIDS[-1] ** 2)
 strided_loses.answer(
     "; ".join(
-        f"on {P:,} ranks, they take {together['strided', P] / together['two-phase', P]:.0f} times as long"
-        for P in afterwards["rank 0"]
+        f"on {P:,} ranks, they take {factor:.0f} times as long" for P, factor in factors.items()
     )
     + ". Each row of the matrix is cut into as many requests as the grid has columns, and each request keeps a "
-    "server busy."
+    "server busy.",
+    right=(0.75 * largest, 1.25 * largest) if largest else None,
 )
 
 # %% [markdown]
 # Two more things are in this table. Four servers of 500 MB/s need 17 ms for 32 MiB, whoever asks, so the messages
-# are a small part of the sum, even those of rank 0: with a hundred servers they would be most of it. And 1,024 aggregators are too many: their requests keep the
-# servers busy for longer than the eight of rank 0 do. That is why MPI-IO has the hint `cb_nodes`.
+# are a small part of the sum, even those of rank 0: with a hundred servers they would be most of it. And 1,024
+# aggregators are too many: their requests keep the servers busy for longer than the eight of rank 0 do. That is why
+# MPI-IO has the hint `cb_nodes`.
 
 # %% [markdown]
 # ## Question 1: two-phase or sieving (10 points)
