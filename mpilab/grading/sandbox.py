@@ -81,6 +81,8 @@ LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1
 
 # A probe may fail once because the machine is busy, and the next guard may be weaker.
 PROBES = 2
+# How often a sandbox may fail to start. Nothing of a submission has run by then.
+STARTS = 2
 
 # How systemd-run finds the user's service manager.
 BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -294,21 +296,35 @@ class Sandbox:
             *("/bin/sh", "-c", script(limits, collect, bool(filling), self.is_alone)),
             *("sh", *command),
         ]
+        job = {
+            "command": inner,
+            "environment": variables,
+            "memory": limits.memory,
+            "processes": limits.processes,
+            "seconds": limits.wall_seconds + GRACE_SECONDS,
+            "watch": True,
+            "total": limits.total_cpu_seconds,
+            **dict.fromkeys(("cgroup", "uid", "stage", "scratch")),
+            "readable": places,
+        }
+        for _ in range(STARTS):
+            ending = self._attempt(dict(job), links, limits, hidden, filling)
+            if ending.archive.startswith(READY):
+                break
+        return _outcome(ending, limits, collect)
+
+    def _attempt(
+        self,
+        job: dict[str, Any],
+        links: Mapping[str, str],
+        limits: Limits,
+        hidden: Sequence[str],
+        filling: bytes,
+    ) -> Ending:
         with Run() as run:
             self._runs.add(run)
             if self.canceled:
                 run.cancel()
-            job = {
-                "command": inner,
-                "environment": variables,
-                "memory": limits.memory,
-                "processes": limits.processes,
-                "seconds": limits.wall_seconds + GRACE_SECONDS,
-                "watch": True,
-                "total": limits.total_cpu_seconds,
-                **dict.fromkeys(("cgroup", "uid", "stage", "scratch")),
-                "readable": places,
-            }
             try:
                 self._enclose(job, run, links, limits, hidden)
                 ending = run.hold(job, limits, filling)
@@ -316,7 +332,7 @@ class Sandbox:
                 self._runs.discard(run)
         if self.canceled:
             raise Canceled
-        return _outcome(ending, limits, collect)
+        return ending
 
     def cancel(self) -> None:
         """Cancel all runs in progress and all later ones: `run` then raises Canceled.
@@ -500,7 +516,7 @@ def _outcome(ending: Ending, limits: Limits, collect: Sequence[str]) -> Outcome:
     report = ending.report
     if not ending.archive.startswith(READY):
         said = ending.stderr[-2000:].decode(errors="replace").strip()
-        why = said or report["reason"] or f"exit code {report['returncode']}"
+        why = said or _reason(ending, limits) or f"exit code {report['returncode']}"
         raise Ungradable("the sandbox did not start", why)
     files = {}
     if collect and not ending.overflowed:

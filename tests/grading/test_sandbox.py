@@ -649,6 +649,15 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(
     assert namespace_remedy(program=str(shared_folder / "bwrap")) in str(error.value)
 
 
+def test_a_sandbox_that_is_killed_before_it_has_started_is_started_again(shared_folder):
+    shared_folder.chmod(0o777)
+    kill = f"mkdir {shared_folder}/killed 2>/dev/null && kill -KILL $$"
+    fake(shared_folder / "bwrap", f'{kill}; exec {shutil.which("bwrap")} "$@"')
+    box = Bubblewrap(None, program=str(shared_folder / "bwrap"))
+    assert shell(box, "echo once > file", collect=["file"]).files == {"file": b"once\n"}
+    assert (shared_folder / "killed").is_dir()
+
+
 def test_a_guard_whose_first_probe_fails_is_tried_again_before_a_weaker_one(monkeypatch):
     troubles = ["a probe saw nothing", ""]
     monkeypatch.setattr(sandbox_module, "_trouble", lambda _: troubles.pop(0))
