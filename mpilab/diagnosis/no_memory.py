@@ -18,6 +18,12 @@ from mpilab.util.units import byte_size
 OUT_OF_MEMORY = "out of memory"
 # A rank without memory may end in any of these ways; a right result needed none.
 _FOLLOWS = (CRASH, DEADLOCK, TIME_OUT, MPI_ERROR, WRONG_RESULT)
+# A size_t as the recorder keeps it: what is negative here was meant to be a number of bytes.
+NEGATIVE = "a negative size"
+_NEGATIVE_HINT = (
+    "malloc takes an unsigned number, so it was asked for far more than there is, and returned "
+    "NULL. Find out why the number is negative: on which rank is it, and for which count?"
+)
 _HINT = (
     "malloc returns NULL if it cannot have the memory: test the pointer before you use it. To need "
     "less, let no rank hold the data of all others at once: send it in pieces, or from each rank "
@@ -42,14 +48,16 @@ def because_of_memory(found: Diagnosis, evidence: Evidence) -> Diagnosis:
         return found
     rank, asked, held, site = refused[0]
     _, line = evidence.spot(site)
-    had = f" and had {_amount(held)} already" if held else ""
     limit = evidence.result.case.memory
-    reason = (
-        f"but may have {byte_size(limit)} beyond its buffers in this run"
-        if limit
-        else "which this machine does not have"
-    )
-    place = evidence.place(site, f"rank {rank} asks for {byte_size(asked)} here")
+    had = f" and had {_amount(held)} already" if held and asked >= 0 else ""
+    if asked < 0:
+        reason = ": a negative number"
+    elif limit:
+        reason = f", but may have {byte_size(limit)} beyond its buffers in this run"
+    else:
+        reason = ", which this machine does not have"
+    size = _amount(asked) if asked < 0 else byte_size(asked)
+    place = evidence.place(site, f"rank {rank} asks for {size} here")
     others = [one[0] for one in refused[1:]]
     shown = {(place.file, place.line)} if place is not None else set()
     more = tuple(each for each in found.places if (each.file, each.line) not in shown)
@@ -57,9 +65,9 @@ def because_of_memory(found: Diagnosis, evidence: Evidence) -> Diagnosis:
         found,
         headline=f"rank {rank} asked for {_amount(asked)}"
         + (f" in line {line}" if line else "")
-        + f"{had}, {reason}",
-        pattern=OUT_OF_MEMORY,
-        hint=_HINT,
+        + f"{had}{reason}",
+        pattern=NEGATIVE if asked < 0 else OUT_OF_MEMORY,
+        hint=_NEGATIVE_HINT if asked < 0 else _HINT,
         ranks=tuple(dict.fromkeys((rank, *others, *found.ranks))),
         places=(*filter(None, (place,)), *more),
         notes=(

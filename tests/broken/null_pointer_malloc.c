@@ -1,7 +1,7 @@
 /* Fault: rank 0 asks malloc for a negative size, gets NULL and does not look.
  * Case: ranks=3 count=4
  * Diagnosis: crash
- * Pattern: a null pointer
+ * Pattern: a negative size
  * Ranks: 0
  */
 #include "mpilab.h"
@@ -23,10 +23,10 @@ int allgather_null_pointer_malloc(const void *sendbuf, int sendcount, MPI_Dataty
 
     /* Keep the blocks of the ranks before me, to look at them. */
     const int others = rank - 1;
-    int *kept = malloc(others * recvcount * sizeof(int));
+    int *kept = malloc(others * recvcount * sizeof(int)); /* <- rank 0 */
     const int *blocks = recvbuf;
     for (int i = 0; i < recvcount; i++)
-        kept[i] = blocks[i]; /* <- rank 0 */
+        kept[i] = blocks[i];
     if (memcmp(kept, blocks, (size_t)recvcount * sizeof(int)) != 0)
         err = MPI_ERR_OTHER;
     free(kept);

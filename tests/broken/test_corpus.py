@@ -76,6 +76,7 @@ PATTERNS = {
     },
     CRASH: {
         "memory that is not yours",
+        "a negative size",
         "a null pointer",
         "heap corrupted",
         "stack exhausted",
