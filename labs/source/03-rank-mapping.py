@@ -1121,6 +1121,7 @@ Table.grid(
 # %% tags=["illustration"]
 wrong_order = mpilab.predict("", choices=["the ring", "recursive doubling", "both about as much"])
 BLOCK = 16384  # bytes
+case = {"count": BLOCK, "datatype": "byte", "warmup": 1, "record": False, "dump": False}
 simulated, modeled = {}, {}
 try:
     for kernel in ("allgather_ring", "allgather_recursive_doubling"):
@@ -1128,16 +1129,7 @@ try:
             if name == remapped_ring and not own:
                 continue  # yours comes here when it is right
             for order in ("seq", "rr"):
-                run = mpilab.simulated.run(
-                    name,
-                    platform=SIMULATED,
-                    order=order,
-                    count=BLOCK,
-                    datatype="byte",
-                    warmup=1,
-                    record=False,
-                    dump=False,
-                )
+                run = mpilab.simulated.run(name, platform=SIMULATED, order=order, **case)
                 words = f"{name.removeprefix('allgather_')}, {order.upper()}"
                 simulated[words] = [seconds_of(run.result)]
                 modeled[words] = remapping.modeled(name, order, BLOCK, SIMULATED)
@@ -1156,6 +1148,16 @@ wrong_order.answer(
     right="both about as much",
 )
 
+# %%
+larger = remapping.SIMULATED.read()
+
+
+def times_of(kernel, order):
+    """{bytes: simulated seconds} of a kernel on 16 nodes of 12."""
+    rows = larger[(larger["kernel"] == kernel) & (larger["order"] == order)]
+    return dict(rows[["bytes", "seconds"]].tolist())
+
+
 # %% [markdown]
 # How much is lost depends on the size of the blocks. Here is recursive doubling on 16 nodes of 12 with
 # blocks of 64 bytes to 16 KiB, as *bandwidth*: the bytes that a rank receives from others, $(P-1)m$, per
@@ -1173,15 +1175,6 @@ coinciding = mpilab.predict(
         "three; for long blocks",
     ],
 )
-larger = remapping.SIMULATED.read()
-
-
-def times_of(kernel, order):
-    """{bytes: simulated seconds} of a kernel on 16 nodes of 12."""
-    rows = larger[(larger["kernel"] == kernel) & (larger["order"] == order)]
-    return dict(rows[["bytes", "seconds"]].tolist())
-
-
 curves, predicted = {}, {}
 for order in ("rr", "seq"):
     for version in ("", "_remapped"):
