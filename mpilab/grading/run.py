@@ -207,8 +207,12 @@ def is_safe(name: str) -> bool:
 
 
 # kill(2) with -1 ends all processes that this shell can see, but neither itself nor process 1: also
-# those that are just being forked. The loop ends when none is left.
-END_ALL = "while kill -s KILL -- -1; do :; done"
+# those that are just being forked. The loop ends when none is left. It must not begin where
+# bubblewrap has not given the shell processes of its own: there, all of the user's would end.
+END_ALL = (
+    'read -r first </proc/1/comm; if [ "$PPID $first" = "1 bwrap" ]; then '
+    "while kill -s KILL -- -1; do :; done; fi"
+)
 
 
 def script(limits: Limits, collect: Sequence[str], filled: bool, alone: bool) -> str:

@@ -649,6 +649,19 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(
     assert namespace_remedy(program=str(shared_folder / "bwrap")) in str(error.value)
 
 
+def test_a_bubblewrap_that_isolates_nothing_ends_nobody_elses_processes(shared_folder):
+    fake(shared_folder / "bwrap", JUST_RUN)
+    box = Bubblewrap(None, program=str(shared_folder / "bwrap"))
+    user = sandbox_module.FIRST_USER_ID if os.geteuid() == 0 else os.geteuid()
+    with subprocess.Popen(["sleep", "1000"], user=user) as bystander:
+        try:
+            box.run(["true"])
+            with pytest.raises(subprocess.TimeoutExpired):
+                bystander.wait(0.5)
+        finally:
+            bystander.kill()
+
+
 def test_a_sandbox_that_is_killed_before_it_has_started_is_started_again(shared_folder):
     shared_folder.chmod(0o777)
     kill = f"mkdir {shared_folder}/killed 2>/dev/null && kill -KILL $$"
