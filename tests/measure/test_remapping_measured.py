@@ -90,7 +90,7 @@ def test_the_model_is_close_to_the_simulated_allgathers():
         near = pytest.approx(seconds, rel=0.07 if size >= 1024 else 0.15)
         assert remapping.modeled(kernel, order, size, cluster) == near
         found += 1
-    assert found == 4 * (5 + 1 + 1)
+    assert found == 4 * (5 + 4 + 4)
 
 
 def test_what_is_written_is_read_again(tmp_path):
