@@ -215,6 +215,18 @@ def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     assert outcomes_of(exercise, [crashed(first)], jailed)["right"] == FAIL
 
 
+def test_a_crash_in_both_simulations_of_what_is_right_on_open_mpi_may_be_simgrids(load):
+    exercise = load(RUBRIC)
+    cases, _ = agreement.to_simulate(exercise)
+    first = cases[0]
+    fine = [Result(case, SKIPPED) for case in cases if case != first]
+    jailed = agreement.Witness([crashed(first), *fine], isolated=True)
+    real = run_cases(need(KERNELS), f"{first.collective}_linear", [agreement.on_open_mpi(first)])
+    assert real[0].outcome == DONE
+    again = agreement.Witness([crashed(first)])
+    assert outcomes_of(exercise, real, jailed, again)["right"] == UNGRADABLE
+
+
 def test_a_crash_on_open_mpi_alone_is_in_dispute_as_well(load):
     exercise = load(RUBRIC)
     cases, _ = agreement.to_simulate(exercise)
