@@ -115,6 +115,7 @@ def test_every_lab_has_a_figure_of_running_all():
     labs = [path.stem.replace("-", "_") for path in ROOT.glob("labs/source/*.py")]
     assert len(labs) >= 7
     assert all(f"run_all_{lab}_seconds" in FIGURES for lab in labs)
+    assert all(f"run_all_solved_{lab}_seconds" in FIGURES for lab in labs)
 
 
 def test_processor_time_is_that_of_the_program_and_what_it_waits_for():
