@@ -1148,16 +1148,6 @@ wrong_order.answer(
     right="both about as much",
 )
 
-# %%
-larger = remapping.SIMULATED.read()
-
-
-def times_of(kernel, order):
-    """{bytes: simulated seconds} of a kernel on 16 nodes of 12."""
-    rows = larger[(larger["kernel"] == kernel) & (larger["order"] == order)]
-    return dict(rows[["bytes", "seconds"]].tolist())
-
-
 # %% [markdown]
 # How much is lost depends on the size of the blocks. Here is recursive doubling on 16 nodes of 12 with
 # blocks of 64 bytes to 16 KiB, as *bandwidth*: the bytes that a rank receives from others, $(P-1)m$, per
@@ -1175,12 +1165,14 @@ coinciding = mpilab.predict(
         "three; for long blocks",
     ],
 )
+larger = remapping.SIMULATED.read()
+taken = {tuple(key): s for *key, s in larger[["kernel", "order", "bytes", "seconds"]].tolist()}
 curves, predicted = {}, {}
 for order in ("rr", "seq"):
     for version in ("", "_remapped"):
         kernel = f"allgather_recursive_doubling{version}"
         name = f"{order.upper()}{version.replace('_', ', ')}"
-        found = times_of(kernel, order)
+        found = {key[2]: s for key, s in taken.items() if key[:2] == (kernel, order)}
         expected = {size: remapping.modeled(kernel, order, size) for size in found}
         curves[name] = {size: (16 * 12 - 1) * size / found[size] for size in found}
         predicted[name] = {size: (16 * 12 - 1) * size / expected[size] for size in found}
@@ -1211,9 +1203,9 @@ free_of_charge = mpilab.predict(
 rows, costs = [], {}
 for kernel, sizes_of in remapping.SIMULATED_SIZES.items():
     for size in (sizes_of[0], sizes_of[-1]):
-        plain = {order: times_of(kernel, order)[size] for order in ("seq", "rr")}
+        plain = {order: taken[kernel, order, size] for order in ("seq", "rr")}
         right, wrong = sorted(plain, key=plain.get)
-        there = times_of(f"{kernel}_remapped", wrong)[size]
+        there = taken[f"{kernel}_remapped", wrong, size]
         lost, overhead = plain[wrong] / plain[right], there / plain[right] - 1
         costs[kernel, size] = lost, overhead
         in_order = (right.upper(), plain[right])
