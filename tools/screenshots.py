@@ -19,7 +19,15 @@ from playwright.sync_api import expect, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 
-from browsing import CHROMIUM, activate, jupyter, jupyterlab, opened, wait_for_kernel  # noqa: E402
+from browsing import (  # noqa: E402
+    CHROMIUM,
+    activate,
+    jupyter,
+    jupyterlab,
+    middle_of,
+    opened,
+    wait_for_kernel,
+)
 
 IMAGES = ROOT / "docs" / "images"
 LAB_02 = ROOT / "labs" / "02-allgather.ipynb"
@@ -47,20 +55,6 @@ int bcast_flat(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
 START_RANKS = "%load_ext mpilab\nimport mpilab\n\ncluster = mpilab.Cluster(4).start()"
 RUN = 'mpilab.run("allgather_mine", ranks=4, count=4)'
 STUDENT = "dan"  # of the sample class
-# Where the middle of a text of the cell is in the window.
-MIDDLE = """(cell, text) => {
-    const content = cell.querySelector('.cm-content');
-    const nodes = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
-    for (let node; (node = nodes.nextNode()); ) {
-        const at = node.textContent.indexOf(text);
-        if (at < 0) continue;
-        const range = document.createRange();
-        range.setStart(node, at);
-        range.setEnd(node, at + text.length);
-        const box = range.getBoundingClientRect();
-        return [box.x + box.width / 2, box.y + box.height / 2];
-    }
-}"""
 
 
 def main():
@@ -97,7 +91,7 @@ def c_cells(page, home):
         expect(cell.locator(".mpilab-mark-message")).to_have_count(1, **PATIENT)
         shown = cell.locator(".jp-InputArea")
         take(page, "c-cell", shown)
-        x, y = cell.evaluate(MIDDLE, "MPI_Send")
+        x, y = middle_of(cell, "MPI_Send")
         page.mouse.move(x - 2, y)
         page.mouse.move(x, y)
         hover = page.locator(".mpilab-hover")

@@ -35,6 +35,19 @@ SETTINGS = {
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 THEMES = "apputils-extension/themes"
+MIDDLE = """(cell, text) => {
+    const content = cell.querySelector('.cm-content');
+    const nodes = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
+    for (let node; (node = nodes.nextNode()); ) {
+        const at = node.textContent.indexOf(text);
+        if (at < 0) continue;
+        const range = document.createRange();
+        range.setStart(node, at);
+        range.setEnd(node, at + text.length);
+        const box = range.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
+    }
+}"""
 LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
 
 
@@ -199,6 +212,11 @@ def activate(page, notebook, index):
             return
         page.keyboard.press("ArrowDown" if now < index else "ArrowUp")
     pytest.fail(f"200 times an arrow key did not lead to cell {index}")
+
+
+def middle_of(cell, text):
+    """(x, y) in the window of the middle of a text of the cell."""
+    return cell.evaluate(MIDDLE, text)
 
 
 def replace_active_cell(page, code):

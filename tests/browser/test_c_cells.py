@@ -9,6 +9,7 @@ from browsing import (
     SCREENSHOTS,
     activate,
     jupyterlab,
+    middle_of,
     opened,
     replace_active_cell,
 )
@@ -58,20 +59,6 @@ int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_C
     return MPI_SUCCESS;
 }"""
 PATIENT = {"timeout": 60_000}  # for what the Jupyter kernel or the compiler must answer
-# Where the middle of a text of the cell is in the window.
-MIDDLE = """(cell, text) => {
-    const content = cell.querySelector('.cm-content');
-    const nodes = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
-    for (let node; (node = nodes.nextNode()); ) {
-        const at = node.textContent.indexOf(text);
-        if (at < 0) continue;
-        const range = document.createRange();
-        range.setStart(node, at);
-        range.setEnd(node, at + text.length);
-        const box = range.getBoundingClientRect();
-        return [box.x + box.width / 2, box.y + box.height / 2];
-    }
-}"""
 
 # What JupyterLab would complete in the active cell.
 TOKEN = """() => {
@@ -204,7 +191,7 @@ def test_by_keyboard_errors_are_marked_in_the_cell_and_mpi_calls_completed_and_e
         expect(shown).to_have_count(0)
 
         # So does a pointer that rests on a name.
-        x, y = cell.evaluate(MIDDLE, "MPI_Send")
+        x, y = middle_of(cell, "MPI_Send")
         page.mouse.move(x - 2, y)
         page.mouse.move(x, y)
         expect(page.locator(".mpilab-hover")).to_contain_text("rank of destination", **PATIENT)
@@ -242,7 +229,7 @@ def test_marks_and_what_rests_on_a_name_can_be_read_in_both_themes(page, tmp_pat
         cell, _ = compiled(page, panel)
         light = {LIGHT: "true", DARK: "false"}
         expect(page.locator("body")).to_have_attribute("data-jp-theme-light", light[theme])
-        x, y = cell.evaluate(MIDDLE, "MPI_Send")
+        x, y = middle_of(cell, "MPI_Send")
         page.mouse.move(x - 2, y)
         page.mouse.move(x, y)
         expect(page.locator(".mpilab-hover")).to_be_visible(**PATIENT)
