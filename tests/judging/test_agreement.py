@@ -197,12 +197,16 @@ def outcomes_of(exercise, real, found, third=None):
     return {item.item: item.outcome for item in verdict.items}
 
 
+def first_crashed_in_jail(exercise):
+    """(the first case to simulate, a Witness in the jail that crashed in it, and only in it)"""
+    first, *others = agreement.to_simulate(exercise)[0]
+    fine = [Result(case, SKIPPED) for case in others]
+    return first, agreement.Witness([crashed(first), *fine], isolated=True)
+
+
 def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     exercise = load(RUBRIC)
-    cases, _ = agreement.to_simulate(exercise)
-    first = cases[0]
-    fine = [Result(case, SKIPPED) for case in cases if case != first]
-    jailed = agreement.Witness([crashed(first), *fine], isolated=True)
+    first, jailed = first_crashed_in_jail(exercise)
     plan = agreement.disputed(exercise, agreement.Witness([]), jailed)
     assert plan == ([first], [("right",)])
     assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
@@ -217,10 +221,7 @@ def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
 
 def test_a_crash_in_both_simulations_of_what_is_right_on_open_mpi_may_be_simgrids(load):
     exercise = load(RUBRIC)
-    cases, _ = agreement.to_simulate(exercise)
-    first = cases[0]
-    fine = [Result(case, SKIPPED) for case in cases if case != first]
-    jailed = agreement.Witness([crashed(first), *fine], isolated=True)
+    first, jailed = first_crashed_in_jail(exercise)
     real = run_cases(need(KERNELS), f"{first.collective}_linear", [agreement.on_open_mpi(first)])
     assert real[0].outcome == DONE
     again = agreement.Witness([crashed(first)])
