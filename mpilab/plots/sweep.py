@@ -11,7 +11,7 @@ from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
 from mpilab.cases.case import COLLECTIVES
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError
-from mpilab.measure.origin import ranks_label, sentences, shared_ranks, where_of
+from mpilab.measure.origin import below, ranks_label, sentences, shared_ranks
 from mpilab.measure.sweep_table import OVERSUBSCRIBED
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
@@ -189,13 +189,6 @@ def check(table: NDArray[Any], measure: str) -> None:
         raise InputError(f"measure={measure!r}; take 'span_s' or 'mean_s'.")
 
 
-def _titled(figure: Figure, title: str, table: NDArray[Any]) -> None:
-    """Set the title, and below it where the times of the table come from."""
-    where = where_of(table)
-    below = f"<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else ""
-    figure.update_layout(title=dict(text=f"{title}{below}"))
-
-
 # Measured and published times of allgather.
 
 
@@ -236,7 +229,7 @@ def table_against_published(
     sizes = np.concatenate([trace.x for trace in drawn])
     size_axes(figure, sizes, "bytes of a rank's block", len(methods))
     time_axes(figure, np.concatenate([trace.y for trace in drawn]), "time, seconds")
-    _titled(figure, "Measured here, and published", table)
+    figure.update_layout(title=dict(text=below("Measured here, and published", table)))
     figure.update_layout(
         height=560,
         margin=dict(t=70, b=140),
@@ -362,7 +355,7 @@ def bcast_against_published(
     what = "mean over the ranks" if measure == "mean_s" else "last exit − first enter"
     times = np.concatenate([trace.y for trace in figure.data])
     style.time_axes(figure, times, f"time ({what}), seconds")
-    _titled(figure, "Broadcast: measured here, and published", rows)
+    figure.update_layout(title=dict(text=below("Broadcast: measured here, and published", rows)))
     figure.update_layout(
         height=560,
         margin=dict(t=70, b=140),
@@ -488,7 +481,7 @@ def time_against_size(
     what = _what(table)
     of = "a rank's block" if what == "block" else "the message"
     size_axes(figure, place(table["bytes"]), f"bytes of {of}", len(panels))
-    _titled(figure, f"Time against {what} size", table)
+    figure.update_layout(title=dict(text=below(f"Time against {what} size", table)))
     return style.finish(figure, _alt(table, "ranks", panels, measure, models))
 
 
@@ -512,7 +505,7 @@ def time_against_ranks(
             for ranks in counts
         ],
     )
-    _titled(figure, "Time against the number of ranks", table)
+    figure.update_layout(title=dict(text=below("Time against the number of ranks", table)))
     return style.finish(figure, _alt(table, "bytes", panels, measure, models))
 
 

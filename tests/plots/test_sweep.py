@@ -227,7 +227,8 @@ def test_a_figure_says_where_its_times_come_from_and_which_ranks_shared_cores():
     measured["cores"], measured["machine"] = 2, "a processor"
     figure = sweep.time_against_size(measured)
     where = "easured on a processor, 2 cores, 2 and 4 ranks"
-    assert figure.layout.title.text == f"Time against block size<br><sub>M{where}</sub>"
+    title = f"Time against block size<br><sub>M{where} (4 oversubscribed)</sub>"
+    assert figure.layout.title.text == title
     panels = [note.text for note in figure.layout.annotations]
     assert panels == ["2 ranks", "4 ranks, oversubscribed"]
     text = style.alt(figure).splitlines()
