@@ -19,8 +19,8 @@
 # ## What you will learn
 #
 # - What a rank, a communicator, a host, a slot and a core are.
-# - To read a hostfile, and to predict which rank runs where.
-# - To write your first two kernels in C, with `MPI_Send` and `MPI_Recv`.
+# - How to read a hostfile and predict which rank runs where.
+# - How to write two kernels in C, with `MPI_Send` and `MPI_Recv`.
 # - What a deadlock looks like, and how to read the kit's report on it.
 # - What a message costs: how to measure it, fit a line to it, and state how well you know it.
 #
@@ -82,7 +82,7 @@ cluster
 # ## Who is who
 #
 # An MPI program is started several times. Each copy is a *process* with its own memory, which no
-# other process can read. The only way to pass on data is to send a message.
+# other process can read. To exchange data, processes send each other messages.
 #
 # | word | what it is |
 # |---|---|
@@ -95,8 +95,8 @@ cluster
 # `MPI_COMM_WORLD` is the communicator of all processes that were started together.
 
 # %% [markdown]
-# The next cell runs a function on every rank and prints what each of them returned. This one is in
-# Python; in C, the two calls are `MPI_Comm_rank` and `MPI_Comm_size`.
+# The next cell runs a function on every rank and prints what each returns. This one is in Python;
+# in C, the two calls are `MPI_Comm_rank` and `MPI_Comm_size`.
 #
 # **Predict:** how many lines will there be? What differs between them?
 
@@ -116,10 +116,10 @@ print(*cluster.apply(hello), sep="\n")
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-greetings.answer(f"{RANKS} lines, one from each rank. They differ in the rank only.", right=RANKS)
+greetings.answer(f"{RANKS} lines, one from each rank. They differ only in the rank.", right=RANKS)
 
 # %% [markdown]
-# All of them ran the same code. Only the rank tells a process which one it is. Most MPI programs
+# All ranks ran the same code; a process knows which one it is only by its rank. Most MPI programs
 # begin with a question: which rank am I, and what is my part of the work?
 #
 # A process can be in several communicators, with a different rank in each. The next cell splits the
@@ -156,7 +156,7 @@ in_its_half.answer(
 #
 # A *collective* is an operation that all ranks of a communicator call together, such as a broadcast or
 # a barrier; a message from one rank to another is *point-to-point*. A *kernel* is a C function with
-# exactly the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end, every rank
+# exactly the prototype of an MPI collective. This one has that of `MPI_Bcast`: at the end, every rank
 # has a copy of the *root*'s buffer. The two calls that do the work:
 #
 # ```c
@@ -164,8 +164,8 @@ in_its_half.answer(
 # MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
 # ```
 #
-# A receive takes a message with its source, tag (a number that you choose) and communicator, and
-# waits until there is one. If you don't need the status, pass `MPI_STATUS_IGNORE`.
+# A receive waits for a message that matches its source, tag (a number that you choose) and
+# communicator. If you don't need the status, pass `MPI_STATUS_IGNORE`.
 #
 # In this kernel, each rank receives the message from the rank before it and passes it on. The line
 # `%%kernel NAME` turns a cell into a C file, which is compiled and sent to all ranks.
@@ -217,7 +217,7 @@ for message in np.sort(passed_on.messages, order=["round", "source"]):
     print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
-# The same over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
+# The same run over time: a bar is a call, an arrow a message. Drag over an area to zoom in.
 #
 # **Predict:** which rank waits longest?
 
@@ -233,7 +233,7 @@ waits.answer(
 )
 
 # %% [markdown]
-# And as a matrix: rows send, columns receive.
+# And as a matrix: rows are senders, columns receivers.
 #
 # **Predict:** which row will be empty?
 
@@ -248,9 +248,9 @@ empty_row.answer("Row 0: rank 0 only receives.", right=0)
 # %% [markdown]
 # ## Where ranks run
 #
-# Where are the ranks? `here()` tells it for the process that calls it.
+# `here()` reports where the calling process is running.
 #
-# **Predict:** on how many hosts are they? Can two of them be on the same core? Run the cell twice.
+# **Predict:** on how many hosts are the ranks? Can two be on the same core? Run the cell twice.
 
 # %%
 on_hosts = mpilab.predict(
@@ -261,7 +261,7 @@ print(*cluster.apply(here), sep="\n")
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 on_hosts.answer(
-    "On one: this machine. Two ranks can be on the same core, as none is bound to one.",
+    "On one: this machine. Two ranks can be on the same core, because no rank is bound to one.",
     right="1, and they can",
 )
 
@@ -293,7 +293,7 @@ print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.host
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 in_order.answer(
-    "In any order, and another one in the next run: each process prints when it gets there.",
+    "In any order, which may differ from run to run: each process prints when it gets there.",
     right="in any order",
 )
 
@@ -313,7 +313,8 @@ five_ranks.answer(
 
 # %% [markdown]
 # Slots are whatever the author of the file declared: Open MPI doesn't count cores here. Without a
-# hostfile it does, with one slot per core. `--map-by slot:oversubscribe` allows more ranks than slots.
+# hostfile, it does, and each core is a slot. `--map-by slot:oversubscribe` allows more ranks than
+# slots.
 
 # %% [markdown]
 # ## Who runs where
@@ -356,7 +357,7 @@ sharing.answer(
 
 # %% [markdown]
 # Is that what Open MPI does? `mpirun --display map --do-not-launch` shows which rank would run where,
-# and starts nothing, so the hosts need not even exist. `mapped` calls it.
+# and starts nothing, so the hosts need not even exist. `mapped` runs it.
 
 # %%
 for policy in ("slot", "node"):
@@ -366,8 +367,8 @@ for policy in ("slot", "node"):
 # The order of the ranks doesn't change the result of a program, but it changes the time: in a ring,
 # for example, each rank sends to the next one. Lab 03 is about that.
 #
-# Any other order is written line by line, for `--map-by seq` (not the *SEQ* above, which is by
-# slot): rank $i$ runs on the host of line $i$.
+# Any other order is listed line by line, for `--map-by seq` (not the *SEQ* above, which is by
+# slot): rank $i$ runs on the host in line $i$, counted from 0.
 #
 # **Predict:** in this file, how many of the steps from one rank to the next lead to another host?
 
@@ -390,7 +391,7 @@ steps.answer(
 
 # %% [markdown]
 # It is easy to make a mistake in a hostfile. For `slots=four`, Open MPI reports that "the slots
-# parameter is less than 0". The kit's reader:
+# parameter is less than 0". The kit reports:
 
 # %%
 try:
@@ -442,7 +443,7 @@ lab.check("placement", placement)
 # ## Bound to a core
 #
 # *Mapping* decides which host a rank runs on. *Binding* decides which cores of that host it may use.
-# A bound rank stays near its data in the cache, and you know what a measurement has measured.
+# A bound rank stays near its data in the cache, and you know which cores a measurement used.
 #
 # `pe-list=1,0:ordered` gives rank 0 core 1, and rank 1 core 0.
 #
@@ -486,8 +487,7 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mappi
 same_option.answer("No: both ranks may use both cores, and nothing tells you.", right="no")
 
 # %% [markdown]
-# So never trust an option: let the program report where
-# it runs. These are the new names of old options:
+# So never trust an option: let the program report where it runs. These are the new names of old options:
 #
 # | in Open MPI 4 | in Open MPI 5 |
 # |---|---|
@@ -497,13 +497,13 @@ same_option.answer("No: both ranks may use both cores, and nothing tells you.", 
 # | `--display-map` | `--display map` |
 # | `--mca plm_rsh_agent ssh` | `--prtemca plm_ssh_agent ssh` |
 #
-# A *rankfile* gives both for each rank: `rank 0=n1 slot=3` is core 3 of host n1.
+# A *rankfile* gives host and cores for each rank: `rank 0=n1 slot=3` is core 3 of host n1.
 
 # %% [markdown]
 # ## When every rank waits
 #
-# These two ranks first receive from each other, then send. The messages are empty, because the kernel
-# is meant to be a barrier. **Predict:** what happens? Then run both cells.
+# Here, two ranks first receive from each other, then send. The messages are empty, because the
+# kernel is meant to be a barrier. **Predict:** what happens? Then run both cells.
 
 # %%
 # %%kernel barrier_head_to_head
@@ -530,12 +530,12 @@ mpilab.run("barrier_head_to_head", ranks=2)
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 both_receive.answer(
-    "Nothing, forever: each rank waits in MPI_Recv for what the other sends later.",
+    "Both wait forever: each is in MPI_Recv, for a message that the other would send only afterwards.",
     right="both wait forever",
 )
 
 # %% [markdown]
-# That is a *deadlock*: each rank waits for a message that the other one would only send afterwards.
+# That is a *deadlock*: each rank waits for a message that the other would send only afterwards.
 # With `mpirun`, the program would hang forever. The kit ends it, and reports which rank waits for
 # which, and in which line. Then it restarts the ranks.
 #
@@ -556,7 +556,7 @@ both_receive.answer(
 # - for any number of ranks (including 1), any root, and any `count`: also 0, and messages too long
 #   for MPI to buffer;
 # - on any communicator: a reversed one, a duplicate, a part of `MPI_COMM_WORLD`, and on several of
-#   different size, one after another;
+#   different sizes, one after another;
 # - for any datatype: pass on the one you were given;
 # - in strict mode, and in whatever order messages arrive;
 # - with $P-1$ messages, all of them from the root;
@@ -671,7 +671,7 @@ for distance, pair in machine.pairs.items():
     print(f"{distance}: cores {pair[0]} and {pair[1]}")
 
 # %% [markdown]
-# With a hostfile of two hosts `measure(hostfile=…)` adds the distance "other host".
+# With a hostfile of two hosts, `measure(hostfile=…)` adds the distance "other host".
 #
 # Now measure. Two ranks are bound to the cores of each pair, as above, and the program itself reports
 # where it ran.
@@ -727,8 +727,8 @@ show(distances.time_against_size(table, fits, where=where()))
 nearest, line = next(iter(fits.items()))
 farthest = max(SIZES, key=lambda size: abs(line.time(size) / one_message[size, nearest] - 1))
 off_line.answer(
-    f"Here those of {byte_size(farthest)}. The line doesn't know that messages are sent in another way "
-    "from about 4 KiB on, and that long ones no longer fit into a cache.",
+    f"Here those of {byte_size(farthest)}. The line ignores that messages above about 4 KiB are sent "
+    "differently, and that long ones no longer fit into a cache.",
     right=off_line.choices[(farthest >= 4096) + (farthest > 65536)],
 )
 
@@ -737,7 +737,7 @@ off_line.answer(
 # are smaller than the marker. The fitted parameters have bars, too: a *standard error* estimates how
 # far off the parameter could be, from the distances of the points to the line.
 #
-# **Predict:** which of the two has the smaller relative error?
+# **Predict:** which has the smaller relative error, α or β?
 
 # %%
 smaller_error = mpilab.predict("", choices=["α", "β"])
@@ -781,18 +781,18 @@ within = sum(abs(one.alpha - other.alpha) <= other.alpha_error for one, other in
 repeated.answer(
     f"Here, α lies within the error bars of another attempt in {within} of {len(pairs)} comparisons. On a "
     "quiet machine, most do: each time, the same points are off the line by about as much. If "
-    "something else runs meanwhile they may not, as the error bars know nothing of it.",
+    "something else runs meanwhile, they may not: the error bars don't include that.",
     right="yes" if within == len(pairs) else "no",
 )
 
 # %% [markdown]
 # A standard error is about *this* measurement and *this* line. If the line is wrong (a step at 4
-# KiB, a cache that is full), the error stays large, however often you repeat. Of a machine that is
-# slower tomorrow, it says nothing.
+# KiB, a cache that is full), the error stays large, however often you repeat. It says nothing about
+# a machine that is slower tomorrow.
 #
 # What is α made of? The *LogGP* model splits it: $o$, the overhead, is the time for which a processor
 # is busy with a message at either end; $L$ is the latency between them; $g$, the gap, is the minimum
-# time between two messages, and $G$ the time of each further byte. So $\alpha \approx o + L + o$.
+# time between two messages, and $G$ the time per additional byte. So $\alpha \approx o + L + o$.
 
 # %%
 try:
@@ -804,12 +804,12 @@ except InputError as error:  # a gap is a difference of two times: on a busy mac
 # %% [markdown]
 # ## A longer path, and the standard benchmark
 #
-# Between two hosts, a message passes through the network stack of the operating system. You can have
-# that on one machine: if Open MPI may not use shared memory, it uses TCP. There is no cable yet.
+# Over TCP, a message passes through the network stack of the operating system. You can have that on
+# one machine, without a cable: if Open MPI may not use shared memory, it uses TCP.
 #
-# `osu_latency`, of the OSU micro-benchmarks, is the ping-pong that is quoted most.
+# `osu_latency`, from the OSU micro-benchmarks, is the most widely quoted ping-pong.
 #
-# **Predict:** by which factor does α grow? And β?
+# **Predict:** by what factor does α grow? And β?
 
 # %%
 by_tcp = mpilab.predict("", choices=["α grows more", "β grows more"])
@@ -838,9 +838,9 @@ by_tcp.answer(
 )
 
 # %% [markdown]
-# `osu_bw` measures bandwidth: it sends 64 messages before it waits for an answer.
+# `osu_bw` measures bandwidth: it sends 64 messages before it waits for a reply.
 #
-# **Predict:** for long messages, is that more than $1/\beta$ of the ping-pong, or less? And for
+# **Predict:** for long messages, is that more than the ping-pong's $1/\beta$, or less? And for
 # short ones, more than $n / t(n)$?
 
 # %%
@@ -860,7 +860,7 @@ gains = [
     for row in flood.rows
 ]
 flooded.answer(
-    f"{gains[0]:.1f} times as much for the shortest messages: many are under way at once, so that "
+    f"{gains[0]:.1f} times as much for the shortest messages: many are under way at once, so "
     f"their start-ups overlap. {gains[-1]:.1f} times as much for the longest ones, which are "
     "limited by the copying of their bytes.",
     right="; ".join("more" if gain > 1 else "less" for gain in (gains[-1], gains[0])),
@@ -872,7 +872,7 @@ flooded.answer(
 # Write `fit(table)`. It returns α in seconds and β in seconds per byte, for the line that minimizes
 # the sum of squared relative errors above.
 #
-# - `table` is a text as printed by `osu_latency`: lines with bytes and microseconds; ignore lines
+# - `table` is text as printed by `osu_latency`: lines with bytes and microseconds; ignore lines
 #   that begin with `#`. The first lines of the function read it for you.
 # - There are two or more sizes, in any order; a size may occur twice.
 #
@@ -882,7 +882,7 @@ flooded.answer(
 
 # %% nbgrader={"grade": true, "grade_id": "fit", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def fit(table):
-    """Return (alpha, beta), in seconds and in seconds a byte."""
+    """Return (alpha, beta), in seconds and in seconds per byte."""
     import numpy as np
 
     rows = [line.split() for line in table.splitlines() if line and not line.startswith("#")]
@@ -901,7 +901,7 @@ def fit(table):
 lab.check("fit", fit)
 
 # %% [markdown]
-# When it is right, apply it to your measurements. Are these the numbers that you saw above?
+# Once it is right, apply it to your measurements. Are these the numbers that you saw above?
 
 # %%
 try:
@@ -913,12 +913,13 @@ except NotImplementedError:
 # %% [markdown]
 # ## Published latencies
 #
-# An exercise of another course printed `osu_latency` on an AMD Epyc: once where Open MPI placed the
-# ranks (the text calls the cores neighbors), and once on cores 0 and 8 (source: `data/README.md`).
+# An exercise in another course gives `osu_latency` times on an AMD Epyc: once where Open MPI placed
+# the ranks (the text calls the cores neighbors), and once on cores 0 and 8 (source:
+# `data/README.md`).
 #
-# **Predict:** groups of four or eight cores of that processor share a level 3 cache. How many times as
-# long does a message from one group to another take? Is your own time closer to the first column or
-# the second?
+# **Predict:** groups of four or eight cores of that processor share a level 3 cache. How many times
+# as long does a message between groups take as one within? Is your own time closer to the first
+# column or the second?
 
 # %%
 crossing = mpilab.predict("", between=(1, 20), unit="times as long")
@@ -950,10 +951,10 @@ crossing.answer(
 # %% [markdown]
 # ## A cluster of 64 ranks, simulated
 #
-# This machine has a few cores. A *simulator* computes how long the same C would take on a cluster:
-# SimGrid runs all ranks in one process, and moves a clock forward by what each message costs on the
-# network that it is given. Here a message of $n$ bytes costs $\alpha + \beta n$, with α = 1.4 µs and
-# 1/β = 12.5 GB/s. The times are the same on every machine.
+# This machine has only a few cores. A *simulator* computes how long the same C code would take on a
+# cluster: SimGrid runs all ranks in one process, and advances a clock by the cost of each message
+# on a given network. Here a message of $n$ bytes costs $\alpha + \beta n$, with α = 1.4 µs and 1/β
+# = 12.5 GB/s. The times are the same on every machine.
 #
 # The cell simulates `bcast_pass_on`, which you ran above, and your `bcast_linear`, once it is right.
 #
@@ -987,23 +988,23 @@ Table(
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 longer.answer(
-    f"α = 1.4 µs, with nearly no error: here the model is the network. Passing on takes {SIMULATED - 1} "
+    f"α = 1.4 µs, with almost no error: here the model is the network. Passing on takes {SIMULATED - 1} "
     "times as long, as each rank waits for the one before it.",
     right=SIMULATED - 1,
 )
 
 # %% [markdown]
-# In a measurement, α is what is left of many causes; in this simulation, it is what the network was given.
-# That is what a simulator is good for: it shows what follows from a model, for more ranks than you have.
-# The linear broadcast is faster than its column for short messages, because the root doesn't wait until a
-# message has arrived before it sends the next. Lab 01 has trees, which need fewer steps than either.
+# In a measurement, α has many causes; in this simulation, it is a parameter of the network. That is what
+# a simulator is good for: it shows what follows from a model, for more ranks than you have. The linear
+# broadcast is faster than the model for short messages, because the root doesn't wait until a message
+# has arrived before it sends the next. Lab 01 has trees, which need fewer steps than either.
 
 # %% [markdown]
 # ## Mapped by slot, and by node
 #
-# Now the same ranks are on hosts of eight. `mpirun --map-by slot` fills a host before it begins the next
-# one; `--map-by node` gives each host one rank in turn. Between two ranks of a host, a message passes
-# through its memory; here, with α = 0.6 µs. The cell simulates both mappings.
+# Now each host has eight of these ranks. `mpirun --map-by slot` fills a host before it begins the
+# next one; `--map-by node` gives each host one rank in turn. Between ranks of one host, a message
+# passes through memory, here with α = 0.6 µs. The cell simulates both mappings.
 #
 # **Predict:** for which of the two broadcasts does the mapping matter?
 
@@ -1030,17 +1031,17 @@ Table(
 # Your prediction beside what happens
 mapping.answer(
     f"For passing on. By slot, {SIMULATED // 8 - 1} of its {SIMULATED - 1} messages go to another host; by "
-    "node, all do, and a short one costs 1.4 µs instead of 0.6 µs. Long ones take about as long in either "
+    "node, all do, and a short one costs 1.4 µs instead of 0.6 µs. Long ones take about as long either "
     "way: this memory has 10 GB/s, the network 12.5. The root of the linear broadcast sends "
     f"{SIMULATED - 8} messages to other hosts with both mappings.",
     right="passing on",
 )
 
 # %% [markdown]
-# Now with real Open MPI, in OSU's tables: an allgather, in which each rank gets the blocks of all others, on
-# four *emulated* hosts with two slots each. These are parts of this machine with network links of their own, and
-# the ranks share its cores, so expect times to scatter. Open MPI's component *han*, which knows the hosts, is off.
-# In a terminal, `mpilab bench osu_allgather --hosts two-groups --map-by node --mca coll ^han` prints the second
+# Now with real Open MPI, measured by OSU: an allgather, in which each rank gets the blocks of all others, on four
+# *emulated* hosts with two slots each. These are parts of this machine with network links of their own, and the
+# ranks share its cores, so expect the times to scatter. Open MPI's hierarchical component, *han*, is disabled. In
+# a terminal, `mpilab bench osu_allgather --hosts two-groups --map-by node --mca coll ^han` prints the second
 # table; without `--hosts`, any mapping is passed on to mpirun on this machine.
 
 # %% tags=["illustration"]
@@ -1088,20 +1089,20 @@ except MpilabError as error:  # hosts cannot be emulated
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "by_distance", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# (Numbers of a 2-core virtual machine; yours differ.) Shared L3: α = 0.15 ± 0.04 µs, β = 0.08 ±
-# 0.02 ns/B. TCP over the loopback: α about 4.5 µs, β about 0.3 ns/B.
+# (From a 2-core virtual machine; yours will differ.) Shared L3: α = 0.15 ± 0.04 µs, β = 0.08 ± 0.02
+# ns/B. TCP over the loopback: α about 4.5 µs, β about 0.3 ns/B.
 #
 # A short message costs α: calls, matching, a few cache lines that travel from core to core; with
 # TCP also system calls and waking the other process, which is some thirty times as much. A long
 # message costs its copies: in shared memory in and out of it, with TCP through the kernel's
-# buffers. Distance changes α by far more than β, since each step of the protocol pays the way,
-# while copies are limited by memory that both ways share.
+# buffers. Distance changes α by far more than β, since each step of the protocol pays for the
+# distance, while copies are limited by the memory bandwidth, which is the same for both.
 #
 # The standard error says how well this line is known from these points, if the line is right. It
-# is not: at 4 KiB the protocol changes, beyond the L2 cache copies get slower. These deviations
-# make the error; more repetitions don't help, as they only narrow the quartiles. Three
+# is not: at 4 KiB the protocol changes, and beyond the L2 cache copies get slower. These deviations
+# cause the error; more repetitions don't help, as they only narrow the quartiles. Three
 # measurements may agree better than the bars (the deviations are the same each time), or worse if
-# something else ran: a standard error knows nothing of the machine's other days.
+# something else ran: a standard error says nothing about other days.
 #
 # Both parts are equal at n = α / β: about 2 KB in shared memory, about 15 KB with TCP.
 # <!-- END SOLUTION -->
@@ -1111,7 +1112,7 @@ except MpilabError as error:  # hosts cannot be emulated
 #
 # - A rank is a number in a communicator. Hostfile, mapping and binding decide which host and core it
 #   runs on; let the program report where it is.
-# - By slot fills one host after the other; by node gives each host a rank in turn.
+# - Mapping by slot fills one host after another; by node, each host gets a rank in turn.
 # - A receive waits. If two ranks receive first, they wait forever; if both send first, they may.
 # - A message costs α + βn. Distance increases α more than β. A parameter without its error is half a
 #   result, and the error tells you only how well the line fits.
