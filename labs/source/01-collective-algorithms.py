@@ -19,12 +19,12 @@
 # ## What you will learn
 #
 # - Nine algorithms for `MPI_Bcast`, and those for gather, scatter, reduce and barrier.
-# - To derive from an algorithm how many rounds, messages and bytes it needs, and from these how long
-#   it should take.
-# - To write a pipelined chain, a binomial tree and one more collective in C.
-# - To measure with the OSU benchmarks, and to know what their numbers mean.
-# - To make Open MPI use the algorithm that you name, and to prove that it did.
-# - To choose by a model and by measurement, and to quantify what a wrong choice costs.
+# - How to derive the rounds, messages and bytes of an algorithm, and from these how long it should
+#   take.
+# - How to write a pipelined chain, a binomial tree and another collective in C.
+# - How to measure with the OSU benchmarks, and what their numbers mean.
+# - How to make Open MPI use the algorithm that you name, and prove that it did.
+# - How to choose by a model and by measurement, and quantify what a wrong choice costs.
 #
 # ## What you need
 #
@@ -91,9 +91,9 @@ cluster
 # ## What a broadcast is, and what it isn't
 #
 # One rank, the *root*, has a message of $m$ bytes. After the call all $P$ ranks have it. The MPI
-# standard says no more: not which rank sends to which, in which order, nor in how many pieces. That
-# is the *algorithm*. An MPI library has several, and selects one in each call, by the number of ranks
-# and the size of the message. Usually it chooses well. In this lab you look behind that choice.
+# standard says no more: not which rank sends to which, in what order, or in how many pieces. That is
+# the *algorithm*. An MPI library has several, and selects one in each call, depending on the number
+# of ranks and the message size. Usually it chooses well. In this lab you look behind that choice.
 
 # %% [markdown]
 # ## What a message costs: the α-β model
@@ -132,8 +132,8 @@ busiest.answer(
 # %% [markdown]
 # All messages leave in a single round, because the root waits for nothing: the kit's kernel starts all
 # its sends with `MPI_Isend`. With `MPI_Send`, each send ends before the next one begins, so they would
-# be in $P - 1$ rounds. Either way they leave through one port. The number of rounds doesn't show how
-# long a round is.
+# be in $P - 1$ rounds. Either way they leave one by one, through one *port*. The number of rounds
+# doesn't show how long a round is.
 
 # %% [markdown]
 # ## 2. Binomial tree
@@ -142,7 +142,7 @@ busiest.answer(
 # \log_2 P \rceil$ steps all have it. The cost is $\lceil \log_2 P \rceil (\alpha + m\beta)$.
 #
 # Number the ranks from the root: $v = (\text{rank} - \text{root}) \bmod P$. Then the parent of $v$
-# is $v$ without its lowest bit that is 1.
+# is $v$ with its lowest 1 bit cleared.
 #
 # **Predict:** which rank is the parent of 6, of 5, of 7? How many children does the root have for
 # $P = 8$, and which of them should it send to first?
@@ -168,15 +168,15 @@ parents.answer(
 )
 
 # %% [markdown]
-# Half of all ranks are below rank 4, and they have the most left to do, so it comes first. If 1
+# Rank 4 and its descendants are half of all ranks and have the most to do, so it comes first. If 1
 # came first, 7 would have to wait. The kit's kernel starts all its sends at once, so they share a
 # round; they still leave one after the other.
 #
 # ## 3. k-nomial tree
 #
 # The same in base $K$: every rank that has the message sends it to $K - 1$ others in each step. The
-# tree is less deep, but a rank has more children. With $K = 4$, 16 ranks need two levels
-# instead of four, and the root has 6 children instead of 4.
+# tree is shallower, but a rank has more children. With $K = 4$, 16 ranks need two levels instead of
+# four, and the root has 6 children instead of 4.
 
 # %% [markdown]
 # ## 4. Chain
@@ -184,10 +184,10 @@ parents.answer(
 # Each rank passes the message on to the next: $(P-1)(\alpha + m\beta)$, as long as linear, and the
 # last rank waits for all others. What is that good for?
 #
-# For nothing, if the message goes in one piece. Open MPI's *chain* has several chains side by side (4
+# Nothing, if the message goes in one piece. Open MPI's *chain* has several chains side by side (4
 # by default), which all begin at the root.
 #
-# **Predict:** in which round does the last of 9 ranks have the message, with 2 chains?
+# **Predict:** in which round does the last of 9 ranks get the message, with 2 chains?
 
 # %%
 chained = mpilab.predict("", between=(1, 9))
@@ -209,7 +209,8 @@ chained.answer("In round 4: the 8 other ranks are in two chains of 4.", right=4)
 # With one segment, the pipeline is a chain. With as many segments as bytes, it pays an $\alpha$ for
 # every byte. The best number is in between.
 #
-# Here each row is a rank and each column is a round: what it receives above, what it sends below.
+# Here each row is a rank and each column a round; what the rank receives is above, what it sends
+# below.
 #
 # **Predict:** in how many of the 10 rounds are all links busy? In how many with 12 segments? Change
 # the numbers, and look again.
@@ -221,8 +222,8 @@ show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 all_busy.answer(
-    "In 2, rounds 5 and 6: before, the last link has nothing to carry yet, and after, the first one "
-    "has nothing left. With 12 segments in 8 of 16, rounds 5 to 12.",
+    "In 2, rounds 5 and 6: before that, the last link has nothing to carry yet, and after, the first one "
+    "has nothing left. With 12 segments, in 8 of 16: rounds 5 to 12.",
     right=2,
 )
 
@@ -247,10 +248,9 @@ slower.answer("By 2: each byte leaves an inner rank twice, through one port.", r
 # %% [markdown]
 # ## 7. Split binary tree
 #
-# Two binary trees: the left one carries the first half of the message, the right one the second.
-# At the end each rank of one tree swaps halves with one of the other.
-# An inner rank sends $1.5\,m$ instead of $2m$: half of the message to each of two children, and once
-# more half of it in the swap.
+# Two binary trees below the root: one carries the first half of the message, the other the second.
+# At the end each rank of one tree swaps halves with one of the other. An inner rank sends $1.5\,m$
+# instead of $2m$: half of the message to each of two children, and once more half of it in the swap.
 
 # %% [markdown]
 # ## 8. Scatter, then allgather
@@ -279,7 +279,7 @@ twice.answer(
 # With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$, and the last round
 # moves the most bytes: every rank sends half of the message.
 #
-# **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
+# **Your turn:** choose a collective, algorithm, ranks, root and segments below. For which $P$ does
 # the binomial tree look most uneven? What does another root change? (If the controls stay at
 # *Loading widget...*, JupyterLab was still loading when the cell ran: run it again.)
 
@@ -298,7 +298,7 @@ piped = mpilab.run("bcast_chain", ranks=4, count=8, fanout=1, segment=8, seed=SE
 piped
 
 # %% [markdown]
-# And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
+# And over time: a bar is a call, an arrow a message. Drag over an area to zoom in.
 #
 # **Predict:** do all ranks begin to send at the same time? Which one finishes first?
 
@@ -311,15 +311,15 @@ piped.show("timeline")
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 starts.answer(
-    "No: a rank sends when its first segment has arrived. The root is the first that has nothing "
-    "left to do; the last rank of the chain is the last.",
+    "No: a rank sends when its first segment has arrived. The root is the first to "
+    "finish, the last rank of the chain the last.",
     right="no, the root",
 )
 
 # %% [markdown]
 # ## Formula = recording
 #
-# The header of each kernel declares its costs. Here are these formulas for $P = 4$ and 100 integers
+# The header of each kernel declares its costs as formulas. Here they are for $P = 4$ and 100 integers
 # in segments of 64 bytes, beside what was recorded. (If your instructor gave you the kit, it does not
 # contain the kernels that you have to write.)
 
@@ -353,12 +353,12 @@ Table(
 #   in $P - 2 + S$ rounds.
 #
 # It must work for any number of ranks (including 1), any root, any `count` (including 0), and any
-# datatype: also one with holes, with a lower bound, or backward in memory. It must work on any
+# datatype: also one with holes, with a nonzero lower bound, or backward in memory. It must work on any
 # communicator (a reversed one, a duplicate, a part of `MPI_COMM_WORLD`), and when it is called again, on
 # the same one or on a larger or smaller one; in strict mode, where every send waits for its receiver;
 # for messages too long to be buffered; and in whatever order messages arrive. Use point-to-point calls
-# only, complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call fails,
-# return its error code: good practice, but not graded.
+# only, complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call fails, return
+# its error code: good practice, but not graded.
 
 # %% [markdown]
 # These help you:
@@ -366,12 +366,12 @@ Table(
 # | | |
 # |---|---|
 # | `place` | in the cell: this rank's position in the chain, 0 at the root |
-# | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer, also if elements have holes |
+# | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer, even if elements have holes |
 # | `TAG` | a tag for all messages |
 # | `MPI_PROC_NULL` | a dummy rank: sending to it or receiving from it does nothing |
 #
 # Where to start: which segment does a rank receive in step $i$, and which does it send at the same
-# time? One `MPI_Sendrecv` a step can do both.
+# time? One `MPI_Sendrecv` per step can do both.
 
 # %% nbgrader={"grade": true, "grade_id": "pipeline", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_pipeline
@@ -413,7 +413,7 @@ Table(
 # }
 
 # %% [markdown]
-# Try it. These are the public checks; the marks come from more ranks, datatypes and sizes.
+# Try it. These are the public checks; grading uses more ranks, datatypes and sizes.
 
 # %% nbgrader={"grade": false, "grade_id": "check_pipeline", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("pipeline")
@@ -470,8 +470,8 @@ lab.check("binomial")
 # %% [markdown]
 # ## Other collectives, other directions
 #
-# **Scatter** goes down a tree like a broadcast, but a rank gets only the blocks of the ranks below
-# it. So messages become shorter on the way, and a block is sent as many times as its rank is deep.
+# **Scatter** goes down a tree like a broadcast, but a rank gets only the blocks of its subtree. So
+# messages become shorter on the way, and a block is sent as many times as its rank is deep.
 # *Linear:* the root sends $P - 1$ blocks. *Binomial:* $\lceil \log_2 P \rceil$ rounds, the same
 # $(P-1)$ blocks through the root's port, and copies in between.
 #
@@ -498,9 +498,9 @@ gathered.answer(
 # data. Chain, pipeline, binary and binomial tree are the ones above, read from the leaves to the root.
 # If the operation doesn't commute, however, order matters: only data of consecutive ranks may be
 # combined. *In-order binary* is a tree that does so. *Rabenseifner's* algorithm first reduces one
-# block on each rank, and then gathers the blocks: few bytes, for long messages.
+# block on each rank, and then gathers the blocks: few bytes, good for long messages.
 #
-# **Predict:** with the binomial tree and $P = 8$, the data of which ranks has rank 4 combined when it
+# **Predict:** with the binomial tree and $P = 8$, which ranks' data has rank 4 combined when it
 # sends? Are these ranks consecutive?
 
 # %%
@@ -523,13 +523,12 @@ combined.answer(
 )
 
 # %% [markdown]
-# **Barrier** moves no data. A rank may leave once it knows that all have entered, from a message of
-# each of them, direct or through others. *Linear:* all notify the root, which notifies all.
-# *Dissemination* (Open MPI calls it `bruck`): in step $i$, notify rank $+ 2^i$ and wait for rank
-# $- 2^i$.
+# **Barrier** moves no data. A rank may leave once it knows that all have entered, directly or
+# through others. *Linear:* all notify the root, which notifies all. *Dissemination* (Open MPI calls
+# it `bruck`): in step $i$, notify rank $+ 2^i$ and wait for rank $- 2^i$.
 #
-# **Predict:** after two steps, how many ranks does rank 0 know to have entered? How many steps does it
-# take for $P = 6$?
+# **Predict:** after two steps, how many ranks does rank 0 know to have entered? How many steps are
+# needed for $P = 6$?
 
 # %%
 known_ranks = mpilab.predict(
@@ -540,7 +539,7 @@ show(tree("barrier", "dissemination", 6))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 known_ranks.answer(
-    "4: itself, and 5, 4 and 3 by the messages from 5 and from 4. For P = 6 it takes 3 steps.",
+    "4: itself, and 5, 4 and 3 by the messages from 5 and from 4. For P = 6, 3 steps are needed.",
     right="4 ranks, 3 steps",
 )
 
@@ -549,22 +548,22 @@ known_ranks.answer(
 #
 # Choose one. Each must work for any number of ranks, any root, count and datatype, for `MPI_IN_PLACE`
 # at the root, on any communicator, called once or several times, and in strict mode, with
-# point-to-point calls only. What MPI ignores has no valid value: the receive count and type (in a
-# scatter: the send count and type) except at the root, and at the root those that belong to
+# point-to-point calls only. Arguments that MPI ignores may be invalid: the receive count and type (in
+# a scatter: the send count and type) except at the root, and at the root those that belong to
 # `MPI_IN_PLACE`. Complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call
 # fails, return its error code: good practice, but not graded.
 #
 # | function | what it needs | what counts |
 # |---|---|---|
 # | `gather_binomial` | room for the blocks under a rank; the root's buffer as a ring of blocks | $P-1$ messages, $\log_2 P$ rounds for powers of two; a block moves as often as its rank is deep in the tree, and nothing else is sent |
-# | `scatter_binomial` | the same, downwards | the same |
+# | `scatter_binomial` | the same, downward | the same |
 # | `reduce_binomial` | room for partial results; operations that don't commute | $P-1$ messages of $m$ bytes, $\log_2 P$ rounds for powers of two, $\lceil \log_2 P \rceil$ messages to the root |
 #
-# Their prototypes are those of `MPI_Gather`, `MPI_Scatter` and `MPI_Reduce`. The cell
-# begins `reduce_binomial`: `top` is the rank where the tree begins, `place` is this rank's number, counted
-# from there, and `partial` holds its own data. You write the way up the tree, and hand the result to the
-# root. To choose another collective, change the first line *and* the function: the first line decides
-# which one is graded.
+# Their prototypes are those of `MPI_Gather`, `MPI_Scatter` and `MPI_Reduce`. The cell has the beginning
+# of `reduce_binomial`: `top` is the rank where the tree begins, `place` is this rank's number, counted
+# from there, and `partial` holds its own data. You write the way up the tree and deliver the result to
+# the root. To choose another collective, change the first line *and* the function: the first line
+# decides which one is graded.
 #
 # ```c
 # int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -582,19 +581,19 @@ known_ranks.answer(
 # |---|---|
 # | `make_room(n, type, &memory)` | in the cell: room for `n` elements |
 # | `copy_local(from, n, type, to, k, totype)` | copies `n` elements within a rank |
-# | `place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank)` | puts the own block in place `rank` of a receive buffer (gather); sees to `MPI_IN_PLACE` |
-# | `take_own_block(…)`, the same arguments | takes the own block out of place `rank` of a send buffer (scatter); sees to `MPI_IN_PLACE` |
-# | `wrapped_run_type(first, length, size, count, type, &run)` | datatype of `length` blocks from block `first` on, of `count` elements each, that goes on at block 0 after the last of `size`: send or receive *one* element of it, from the start of the buffer, then `MPI_Type_free(&run)` |
+# | `place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank)` | puts this rank's block at position `rank` of a receive buffer (gather); handles `MPI_IN_PLACE` |
+# | `take_own_block(…)`, the same arguments | takes this rank's block from position `rank` of a send buffer (scatter); handles `MPI_IN_PLACE` |
+# | `wrapped_run_type(first, length, size, count, type, &run)` | datatype of `length` blocks from block `first` on, of `count` elements each, that continues at block 0 after the last of `size`: send or receive *one* element of it, at the start of the buffer, then `MPI_Type_free(&run)` |
 # | `MPI_Op_commutative(op, &commutes)` | may operands change places? |
 # | `MPI_Reduce_local(left, right, n, type, op)` | `right` becomes `left` op `right` |
 #
-# Only the root knows `recvbuf`, `recvcount` and `recvtype` in a gather, and the send arguments in a
-# scatter. In a reduce only the root has `recvbuf`, and with `MPI_IN_PLACE` its own data are in it.
+# In a gather, `recvbuf`, `recvcount` and `recvtype` are significant only at the root; in a scatter,
+# the send arguments; in a reduce, `recvbuf`, which with `MPI_IN_PLACE` holds the root's own data.
 #
 # Where to start: in a gather or reduce, a rank first receives from its children, the nearest one
 # first, and then sends to its parent. For an operation that doesn't commute, the tree must be rooted
 # at rank 0, whatever the root; if the root is another rank, rank 0 sends it the result in one more
-# message. (The messages are counted for operations that commute.)
+# message. (Messages are counted only for operations that commute.)
 
 # %% nbgrader={"grade": true, "grade_id": "second", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel reduce_binomial
@@ -666,15 +665,15 @@ lab.check("second")
 # ## Exercise 4: what each should take, in Python (12 points)
 #
 # Write `cost(algorithm, P, m, S, alpha, beta)`. It returns the seconds of a broadcast of `m` bytes
-# on `P` ranks, for `algorithm` one of
+# on `P` ranks; `algorithm` is one of
 #
 # - `"linear"`, the root sends to one rank after the other;
 # - `"pipeline"`, with `S` equal segments (the others ignore `S`);
 # - `"binomial"`;
 # - `"scatter_allgather_ring"`.
 #
-# The formulas are in the sections above. A single rank takes 0 seconds. Round nothing but the
-# logarithm, up to a whole number.
+# The formulas are in the sections above. A single rank takes 0 seconds. Round only the logarithm,
+# up to a whole number.
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 
@@ -712,12 +711,12 @@ lab.check("cost", cost)
 # On a tie, it returns the first. The pipeline gets the best number of segments, a whole number from 1
 # to $m$. For which $S$ is the derivative of $(P - 2 + S)(\alpha + m\beta/S)$ zero? Work it out on paper.
 #
-# This cell is graded by itself, without the one above: copy what you need into it.
+# This cell is graded on its own, without the one above: copy what you need into it.
 
 
 # %% nbgrader={"grade": true, "grade_id": "choose", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def choose(P, m, alpha, beta):
-    """Return the place of the fastest of the four."""
+    """Return the index of the fastest of the four."""
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
     steps = (P - 1).bit_length()
@@ -743,11 +742,11 @@ lab.check("choose", choose)
 # ## Measure: the OSU benchmarks
 #
 # First, the conditions. Each run is a job of its own, and the ranks of this notebook sleep meanwhile. If
-# there is a core for each rank, a waiting rank looks for its message again and again. If there are fewer
-# cores, ranks take turns, and those that wait must sleep for some tens of microseconds. Then a time
-# shows mostly how ranks wait. The kit's sweep refuses to measure that, unless you ask for it with
-# `oversubscribe=True`, and labels it. Compare algorithms on equal numbers of ranks only, and trust the
-# panels without that label.
+# there is a core for each rank, a waiting rank polls for its message. If there are fewer cores, ranks
+# take turns, and those that wait must sleep for some tens of microseconds. Then a time shows mostly how
+# ranks wait. The kit's sweep refuses to measure that, unless you ask for it with `oversubscribe=True`,
+# and then labels it. Compare algorithms only on equal numbers of ranks, and trust only panels without
+# that label.
 #
 # The OSU micro-benchmarks (OMB) are the usual reference. `osu_bcast` calls `MPI_Bcast` many times for
 # each size, and prints a mean. If OMB is not installed, the kit runs its own program, which measures
@@ -765,7 +764,7 @@ osu.run("osu_bcast", full=True, **asked)
 
 # %% [markdown]
 # One run is not a measurement. How much do three runs of the same program differ? This is the
-# *baseline*: the time that Open MPI takes if you let it choose, with an error.
+# *baseline*: the time that Open MPI takes if you let it choose, with its error.
 
 # %%
 runs = [osu.run("osu_bcast", **asked) for _ in range(3)]
@@ -777,15 +776,15 @@ Table(
 )
 
 # %% [markdown]
-# On the command line you make Open MPI use an algorithm with two parameters:
+# On the command line, two parameters make Open MPI use an algorithm:
 #
 # ```sh
 # mpirun -n 4 --mca coll_tuned_use_dynamic_rules true \
 #        --mca coll_tuned_bcast_algorithm 3 osu_bcast
 # ```
 #
-# These are the numbers that this Open MPI knows. In a terminal, `ompi_info --param coll tuned --level 9`
-# lists them, with every other parameter of the component:
+# These are the numbers of this Open MPI's algorithms. In a terminal,
+# `ompi_info --param coll tuned --level 9` lists them, with every other parameter of the component:
 
 # %%
 chosen = ("bcast", "gather", "scatter", "reduce", "barrier")
@@ -808,8 +807,8 @@ Table(
 # waits for.
 #
 # So the kit's own sweep reports all three for every call: `span_s`, `max_s` and `mean_s`. One mpirun
-# runs all sizes and algorithms; each result is compared first, and Open MPI's algorithm is set
-# through MPI's tools interface. `openmpi:default` is what Open MPI chooses.
+# runs all sizes and algorithms; each result is checked first, and Open MPI's algorithm is set
+# through MPI's tool interface. `openmpi:default` is what Open MPI chooses.
 
 # %%
 told = sweep.Report()
@@ -833,7 +832,7 @@ Table(
 # some are done before others. None of the three is wrong. What is wrong is a time that doesn't say
 # which one it is.
 #
-# What did Open MPI choose? It doesn't say. But its messages can be counted below MPI (its layer
+# What did Open MPI choose? It doesn't say. But its messages can be counted below MPI (its component
 # `pml/monitoring` does that), and compared with what each algorithm must send:
 
 # %%
@@ -844,11 +843,11 @@ print(*told.lines(), sep="\n")
 #
 # Choose three of Open MPI's broadcasts, by number, and which of ours to put beside them. (A kit that
 # was handed out does not contain what you write yourself.) The linear broadcast is included because
-# you will need it for the model. The default is measured again: what you compare should run in the
-# same job, in turn, so that a busy moment of the machine affects all of it.
+# you will need it for the model. The default is measured again: algorithms that you compare should
+# run in the same job, in turn, so that a busy moment of the machine affects all of them.
 
 # %%
-THEIRS = [3, 6, 9]  # of the table above: your choice
+THEIRS = [3, 6, 9]  # from the table above: your choice
 OURS = ["linear", "binary", "knomial", "binomial", "pipeline", "scatter_allgather_ring"]
 
 names = [f"openmpi:{number}" for number in [0, *THEIRS]]
@@ -884,8 +883,8 @@ def ordered(rows, size):
 at_ends = ordered(broadcasts, SIZES[0])[0], ordered(broadcasts, LARGEST)[0]
 fastest.answer(
     f"Measured here: {at_ends[0]} for {byte_size(SIZES[0])}, {at_ends[1]} for {byte_size(LARGEST)}. A "
-    "name that appears twice is one algorithm in two programs, so its lines should be close; ours cuts "
-    "into segments by default.",
+    "name that appears twice is one algorithm in two implementations, so its lines should be close; "
+    "but ours uses segments by default.",
     right="yes" if at_ends[0] == at_ends[1] else "no",
 )
 
@@ -899,11 +898,12 @@ fastest.answer(
 #   "pipeline" is a chain.
 # - **Another component in charge.** Across hosts, the component `han` has priority over `tuned`, and
 #   your choice is ignored: add `--mca coll ^han`. On a single host, `han` disables itself.
-# - **A substitute.** Some algorithms require a power of two, or an even number of ranks, and silently
-#   run as another one. And a misspelled parameter is not an error.
+# - **A substitute.** Some algorithms require a power of two, or an even number of ranks; otherwise,
+#   another one silently runs. And a misspelled parameter is not an error.
 #
-# So prove it. The kit's sweep counts the messages between every two ranks, and labels a row with an
-# algorithm only if the messages are those that it must send. Here the choice is disabled on purpose.
+# So prove it. The kit's sweep counts the messages between each pair of ranks, and labels a row with
+# an algorithm only if the messages are those that it must send. Here the choice is disabled on
+# purpose.
 
 # %%
 import os
@@ -926,7 +926,8 @@ print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 # %% [markdown]
 # And now the pipeline with segments of 8 KiB, beside the one without. (Ours has 8 KiB by default.)
 #
-# **Predict:** from which size on will it matter? By how much at most, on 4 ranks? Use the formula.
+# **Predict:** above which size will that matter? By what factor at most, on 4 ranks? Use the
+# formula.
 
 # %%
 segmented = mpilab.predict(
@@ -945,7 +946,7 @@ show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 segmented.answer(
-    "From more than 8 KiB on: up to there, there is one segment. At most by P - 1 = 3, by the "
+    "Above 8 KiB: up to that size, there is one segment. At most by P - 1 = 3, by the "
     "formulas: (P-1)(α + mβ) in one piece, and about mβ in many, if α is small.",
     right="above 8 KiB, by 3",
 )
@@ -953,13 +954,13 @@ segmented.answer(
 # %% [markdown]
 # On two cores, a pipeline of four ranks can't do well: all its ranks must work at the same time, and
 # each segment that a rank waits for costs a sleep. How many cores does your machine have? With one per
-# rank, the picture changes. Below, you will simulate 1,024.
+# rank, the picture changes. Below, you will simulate 1,024 ranks.
 
 # %% [markdown]
 # ## Your own kernels
 #
-# Your kernels run in a job of their own, in segments of 8 KiB, as Open MPI's pipeline did. If
-# an answer is still blank, a warning says that it is omitted.
+# Your kernels run in a job of their own, with segments of 8 KiB, as Open MPI's pipeline did. If an
+# answer is still blank, a warning says that it is omitted.
 
 # %%
 own = [name for name in ("bcast_pipeline", "bcast_binomial") if name in session.kernels]
@@ -982,14 +983,14 @@ Table(
 # ## On 64 and 1,024 ranks
 #
 # On 4 ranks, $\log_2 P = 2$ and $P - 1 = 3$ are nearly the same. The differences between algorithms
-# are large where $P$ is, and that can be *simulated* here: SimGrid runs the same C kernels, with all ranks
-# in one process, and computes how long each message takes on a network where it costs
+# are large where $P$ is large, which can be *simulated* here: SimGrid runs the same C kernels, with
+# all ranks in one process, and computes how long each message takes on a network where it costs
 # $\alpha + \beta n$, with α = 1.4 µs and 1/β = 12.5 GB/s. Computation is free, and no rank waits for a
-# core. The times are the same on every machine. The cell takes some twenty seconds. Your kernels are
-# simulated, too, once they are right; dashed is the model.
+# core. The times are the same on every machine. The cell takes about twenty seconds. Your kernels are
+# simulated, too, once they are right; dashed lines are the model.
 #
-# **Predict:** from which size on is the pipeline faster than the binomial tree on 64 ranks? Is that size
-# larger or smaller on 1,024 ranks? Use the formulas.
+# **Predict:** above which size is the pipeline faster than the binomial tree on 64 ranks? Is that
+# size larger or smaller on 1,024? Use the formulas.
 
 # %% tags=["illustration"]
 overtakes = mpilab.predict("", choices=["larger", "smaller"])
@@ -1024,15 +1025,15 @@ def from_size(ranks):
 overtakes.answer(
     "Of the simulated sizes, the pipeline is faster "
     + ", ".join(f"{from_size(ranks)} on {ranks:,} ranks" for ranks in SIMULATED)
-    + ". It pays P - 2 start-ups before the last rank gets anything, the tree only log2 P.",
+    + ". It pays P - 1 start-ups until the last rank gets anything, the tree only log2 P.",
     right="larger",
 )
 
 # %% [markdown]
-# Where are points and model apart? The model has one port: a rank starts a message when the one before
-# has left. The kernels start all their sends at once. For short messages the start-ups then overlap, and
-# the linear broadcast is faster than its curve. Long messages that leave at the same time share the link
-# of their sender, so that the first child of the binomial tree gets its copy no earlier than the last one,
+# Where do points and model differ? The model has one port: a rank starts a message when the one before has
+# left. The kernels start all their sends at once. For short messages the start-ups then overlap, and the
+# linear broadcast is faster than its curve. Long messages that leave at the same time share the link of
+# their sender, so that the first child of the binomial tree gets its copy no earlier than the last one,
 # and the tree is slower than its curve. In the pipeline, a rank has one child, and the model is right.
 
 # %% [markdown]
@@ -1049,8 +1050,9 @@ overtakes.answer(
 # MPI_Waitall(cut.pieces, requests, MPI_STATUSES_IGNORE);
 # ```
 #
-# In a report behind lab 04, a broadcast by levels that was cut in this way "performed considerably worse"
-# than the others. You can find out why. First count below MPI what Open MPI sends, on 8 ranks, with 8 segments.
+# In a report that lab 04 builds on, a broadcast by levels that was cut this way "performed considerably worse"
+# than the others. You can find out why. First count, below MPI, what Open MPI sends, on 8 ranks, with 8
+# segments.
 #
 # **Predict:** how many copies of each segment leave the root? In a pipeline, it is one.
 
@@ -1101,9 +1103,9 @@ slowest.answer(
 )
 
 # %% [markdown]
-# On few ranks, that shows little. SimGrid's `MPI_Ibcast` is not Open MPI's: its root sends to all ranks. So
-# simulate the tree that you have counted, segment by segment, on 64 ranks: the kit's `knomial` tree with a
-# radix of 2 is a binomial one.
+# On so few ranks, that shows little. SimGrid's `MPI_Ibcast` is not Open MPI's: its root sends to all
+# ranks. So simulate the tree that you have counted, segment by segment, on 64 ranks: the kit's `knomial`
+# tree with a radix of 2 is a binomial one.
 #
 # **Predict:** for the longest message: is the tree in segments faster than the tree in one
 # piece? Is it faster than the chain in segments?
@@ -1129,29 +1131,29 @@ except MpilabError as error:  # SimGrid is not installed
 # Your prediction beside what happens
 cut_tree.answer(
     "Faster than the tree only. In segments, all levels of the tree are busy at once; but its root still "
-    f"sends log2 P = {np.log2(SIMULATED[0]):.0f} copies of the message, the root of the chain one.",
+    f"sends log2 P = {np.log2(SIMULATED[0]):.0f} copies of the message, the root of the chain only one.",
     right="faster than the tree only",
 )
 
 # %% [markdown]
 # So this is why the segments don't help:
 #
-# - *The tree.* A pipeline is a pipeline because each rank has one child. A segment is short, and for a
-#   short message a library takes a tree. $\log_2 P$ copies leave the root, and the time is at least
+# - *The tree.* A pipeline is fast because each rank has one child. A segment is short, and for a short
+#   message a library chooses a tree. $\log_2 P$ copies leave the root, and the time is at least
 #   $\log_2 P \cdot m\beta$ (on up to 4 ranks in Open MPI 5.0, $(P - 1)\, m\beta$). An algorithm for long
 #   messages, such as scatter and allgather, needs about $2m\beta$; but no call sees the whole message.
-# - *The start-ups.* Each segment costs a start-up for each copy, and the library keeps a schedule of its
-#   own for each. On two ranks there is nothing to overlap, and this is all that segments add.
-# - *Not progress*, here. A non-blocking collective goes on only while its rank is in an MPI call. Here all
-#   ranks are in `MPI_Waitall`. If they computed between two calls, segments would wait for their next
-#   call, too.
+# - *The start-ups.* Each segment costs a start-up for each copy, and the library keeps a separate
+#   schedule for each. On two ranks there is nothing to overlap, and this is all that segments add.
+# - *Not progress*, here. In Open MPI, a non-blocking collective progresses only while its rank is
+#   in an MPI call. Here all ranks are in `MPI_Waitall`. If they computed between two calls,
+#   segments would wait for their next call, too.
 
 # %% [markdown]
 # ## A published table
 #
 # A course on high-performance computing (winter 2023/24) printed these two tables of `osu_bcast`
-# on a cluster: 128 processes, the default and number 3. Source and doubts: `data/README.md`.
-# Dotted is what was published, solid is what you measured, both as OMB's mean.
+# on a cluster: 128 processes, the default and algorithm 3. Source and doubts: `data/README.md`.
+# Dotted lines were published, solid ones you measured, both as OMB's mean.
 #
 # **Predict:** at 1 MiB, which is faster there? The exercise calls the difference remarkable. What
 # was the segment size of that pipeline?
@@ -1196,8 +1198,8 @@ print(f"with segments of 8 KiB: {duration(again)}")
 
 # %% [markdown]
 # That is an estimate from two of their numbers (α from the shortest message), and it ignores that 128
-# processes share the bandwidth of the memory. But the conclusion is clear: if each process had its own
-# core, which the exercise doesn't say, it wasn't pipelining that was slow.
+# processes share the memory bandwidth. But the conclusion is clear: if each process had its own core,
+# which the exercise doesn't say, it wasn't pipelining that was slow.
 
 # %% [markdown]
 # ## α and β of this machine
@@ -1213,11 +1215,11 @@ print(model)
 print(f"bandwidth 1/β: {1 / model.beta / 1e9:.2f} GB/s")
 print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 segment = models.best_segment("bcast", "pipeline", RANKS, LARGEST, model)
-print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)}")
+print(f"best segment size for a pipeline of {byte_size(LARGEST)}: {byte_size(segment)}")
 
 # %% [markdown]
-# Two ranks have a core each on all but the smallest machines, so this α is a message's, not a sleep's.
-# Use that segment size in the cell with `segment=8192`: is the pipeline better now?
+# Two ranks have a core each on all but the smallest machines, so this α is the cost of a message,
+# not a sleep. Use that segment size in the cell with `segment=8192`: is the pipeline better now?
 #
 # This α is not a constant of the machine: it belongs to a pair of cores. Lab 00 measures it by distance.
 
@@ -1227,8 +1229,9 @@ print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)
 # The root of the linear broadcast starts $P - 1$ sends at once. Do they cost $P - 1$ times as much
 # as one? They would with the model's single port. Measure it: $\gamma(P)$ is the time of a linear
 # broadcast on $P$ ranks divided by that on 2 ranks. It is at least 1, and at most about $P - 1$, if every
-# rank has a core of its own. If your figures say *oversubscribed*, γ also holds how ranks wait for a core,
-# and so does all that is fitted with it below. Then read these numbers as a fit of this machine's turns.
+# rank has a core of its own. If your figures say *oversubscribed*, γ also includes how long ranks wait
+# for a core, and so does everything fitted with it below. Then these numbers describe this machine's
+# scheduling.
 
 # %%
 gamma = models.fit_gamma(broadcasts)
@@ -1239,7 +1242,7 @@ for ranks in range(2, 9):
 # %% [markdown]
 # ## The model beside the measurement
 #
-# First with α and β of the ping-pong, for our kernels (dashed).
+# First with the ping-pong's α and β, for our kernels (dashed).
 #
 # **Predict:** will the model be too low or too high, for 64 bytes and for 1 MiB? Think of what it leaves
 # out: the number of cores, copies within a rank, caches, sends that overlap.
@@ -1271,8 +1274,8 @@ off.answer(
 )
 
 # %% [markdown]
-# A message in a broadcast isn't one in a ping-pong. Nuriyev and others therefore fit α and β *to
-# each algorithm*: from its own times, with the numbers of messages and bytes from its formula.
+# A message in a broadcast doesn't cost what it costs in a ping-pong. Nuriyev and others therefore
+# fit α and β *to each algorithm*: from its own times, and messages and bytes from its formula.
 #
 # **Predict:** will the α of the binomial tree be larger or smaller than that of the ping-pong? What
 # is the α of a scatter and ring allgather, in which all ranks work in each round?
@@ -1293,7 +1296,7 @@ alphas.answer(
         for (library, algorithm), fit in fitted.items()
         if algorithm in ("binomial", "scatter_allgather_ring")
     )
-    + ". Where all ranks work in each round, each α also holds what they wait for each other.",
+    + ". Where all ranks work in each round, each α also includes the time that they wait for each other.",
     right="larger" if fitted["openmpi", "binomial"].alpha > model.alpha else "smaller",
 )
 
@@ -1329,8 +1332,8 @@ chosen.answer(
 # %% [markdown]
 # Then with an α and β for each algorithm, Open MPI's as well.
 #
-# **Predict:** is there more red than above, or less? Why could it be more, although the model
-# knows more?
+# **Predict:** is there more red than above, or less? Why could it be more, although the model has
+# more parameters?
 
 # %%
 redder = mpilab.predict("", choices=["more", "less"])
@@ -1379,7 +1382,7 @@ unseen_sizes.answer(
 )
 
 # %% [markdown]
-# And Open MPI's own choice? Its decision rules were made on other machines than yours.
+# And Open MPI's own choice? Its decision rules were made on machines other than yours.
 
 # %%
 times = medians(broadcasts, ("ranks", "bytes", "library", "algorithm"))
@@ -1421,25 +1424,26 @@ Table(
 #
 # Long messages: bytes count. The binomial root sends m twice, the scatter with allgather 1.5 m, the
 # pipeline m: that order shows where each rank has a core. On two cores, ranks take turns: the
-# algorithms with (P-1)m bytes lie closer than their quartiles, so I call none of them faster, and
-# each 8 KiB segment costs a change of process, 128 of them for 1 MiB.
+# algorithms with (P-1)m bytes differ by less than their quartiles, so I call none of them faster,
+# and each 8 KiB segment costs a context switch, 128 of them for 1 MiB.
 #
-# By its messages, number 3 of Open MPI was a chain without a segment size, and a pipeline with one:
-# (P-1)S were counted. The default changed its algorithm with the size.
+# Judging by its messages, Open MPI's number 3 was a chain without a segment size, and a pipeline
+# with one: (P-1)S were counted. The default changed its algorithm with the size.
 #
-# The model knows no shared cores, and its one straight line can't follow the change from eager to
+# The model ignores shared cores, and its one straight line can't follow the change from eager to
 # rendezvous near 4 KiB, nor that of the caches. There it chooses wrong.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
 # ## A second collective
 #
-# The same for a collective of your choice: `"gather"`, `"scatter"`, `"reduce"` or `"barrier"`. All
-# of Open MPI's algorithms, and all that the kit has. Preferably take the one of exercise 3; your own
-# kernel of it is timed with `mpilab.sweep(["reduce_binomial"], sizes=SIZES, ranks=[RANKS])`.
+# The same for a collective of your choice: `"gather"`, `"scatter"`, `"reduce"` or `"barrier"`. The
+# next cell times all of Open MPI's algorithms and the kit's. Preferably choose the one from
+# exercise 3; time your own kernel with
+# `mpilab.sweep(["reduce_binomial"], sizes=SIZES, ranks=[RANKS])`.
 #
-# **Predict:** will one algorithm be fastest for both the shortest and the longest message? Which of them
-# need the same rounds, and differ in bytes only?
+# **Predict:** will one algorithm be fastest for both the shortest and the longest message? Which of
+# them need the same rounds, and differ only in bytes?
 
 # %%
 second_order = mpilab.predict("", choices=["yes", "no"])
@@ -1462,8 +1466,8 @@ second_order.answer(
 # ## Question 2: the second collective (8 points)
 #
 # Which collective did you take, and which algorithm would you use for it, when? Explain the best
-# and the worst of your measurement. What does this collective do to the cost that a broadcast
-# doesn't: blocks that grow on their way, operations that have to be computed, no data at all?
+# and the worst of your measurement. What does this collective cost that a broadcast doesn't: blocks
+# that grow on the way, operations to compute, no data at all?
 #
 # Points are given for
 #
@@ -1480,8 +1484,8 @@ second_order.answer(
 # them up. The binomial root receives and adds ⌈log2 P⌉ times m. With Rabenseifner's algorithm, the
 # best, each rank adds (P-1)/P m bytes and moves about 2m.
 #
-# Unlike in a broadcast each byte is also computed with, which comes to β in the fit. And for an
-# operation that doesn't commute, binomial has to give way to linear or in-order binary.
+# Unlike in a broadcast, each byte is also computed with, which adds to β in the fit. And for an
+# operation that doesn't commute, binomial must be replaced by linear or in-order binary.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
