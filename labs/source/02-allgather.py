@@ -18,11 +18,11 @@
 # %% [markdown]
 # ## What you will learn
 #
-# - What `MPI_Allgather` does, and seven algorithms that do it.
-# - To derive from an algorithm how many rounds, messages and bytes it needs.
-# - To write two of them in C: with non-blocking calls, and by pairwise exchange.
+# - What `MPI_Allgather` does, and seven algorithms for it.
+# - How to derive the rounds, messages and bytes that an algorithm needs.
+# - How to write two of them in C: with non-blocking calls, and by pairwise exchange.
 # - Why a program that works can still be wrong, and how to make the error visible.
-# - To measure, to compare a measurement with a model, and to question a table of times.
+# - How to measure, compare a measurement with a model, and question a table of times.
 #
 # ## What you need
 #
@@ -92,8 +92,8 @@ cluster
 # rank 3      D                      A B C D
 # ```
 #
-# The standard specifies *what* must be where in the end. It doesn't specify which rank sends what to
-# which. That is the algorithm, and MPI libraries have several. So will you.
+# The standard specifies *what* must be where at the end. It doesn't specify which rank sends what
+# to which. That is the algorithm, and MPI libraries have several. So will you.
 
 # %% [markdown]
 # ## What a message costs: the α-β model
@@ -153,7 +153,7 @@ arrows.answer("30: each of the 6 ranks sends a message to 5 others.", right=30)
 # %% [markdown]
 # ## 3. Ring: `ring`
 #
-# Each rank passes on, to its right neighbor, the block that it received last. In round 1 that is
+# Each rank passes the block that it received last on to its right neighbor. In round 1, it sends
 # its own block.
 #
 # **Predict:** after how many rounds does rank 0 of 8 hold every block? Which block comes last?
@@ -205,7 +205,7 @@ show(rounds(schedule("pairwise", 6)))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 surplus.answer(
-    "2. The receiver holds four of the six blocks and needs only the other two; it has the rest.",
+    "2. The receiver holds four of the six blocks and needs only the other two.",
     right=2,
 )
 
@@ -213,10 +213,10 @@ surplus.answer(
 # ## 5. Recursive doubling: `recursive_doubling`
 #
 # Partners swap all the blocks that they hold: first at distance 1, then 2, then 4. The partner of
-# rank $r$ is `r ^ distance`, so both send to each other. In pairwise exchange, the rank that you send
-# to is not the one that you receive from.
+# rank $r$ is `r ^ distance`, so both send to each other. In pairwise exchange, you usually send to
+# one rank and receive from another.
 #
-# If $P$ is not a power of two, the surplus ranks first send their block to a partner, and receive
+# If $P$ is not a power of two, each surplus rank first sends its block to a partner, and receives
 # everything from it at the end.
 #
 # **Predict:** in which round do the most bytes travel?
@@ -271,8 +271,8 @@ ring
 # %% [markdown]
 # Don't read much into the time of a first run: the ranks had to set up their connections.
 #
-# Every rank must end with the same blocks. Below, each row is a rank and each column is a block; the
-# number is the first integer of the block.
+# Every rank must end up with the same blocks. Below, each row is a rank and each column is a block;
+# the number is the first integer of the block.
 
 # %%
 ring.blocks[:, :, 0]
@@ -288,7 +288,7 @@ for message in np.sort(ring.messages, order=["round", "source"]):
     print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
-# The same as a matrix: rows send, columns receive.
+# The same as a matrix: rows are senders, columns receivers.
 #
 # **Predict:** which cells are empty for the ring? Which would be filled for
 # `nonblocking_gather_bcast`?
@@ -307,13 +307,13 @@ show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 empty.answer(
-    "All but one in each row: rank r sends to rank r + 1 only, and the last one to rank 0. Through "
-    "rank 0, its row and its column would be filled.",
+    "All but one in each row: rank r sends to rank r + 1 only, and the last one to rank 0. For "
+    "nonblocking_gather_bcast, row 0 and column 0 would be filled.",
     right="all but one in each row; a row and a column",
 )
 
 # %% [markdown]
-# And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
+# And over time: a bar is a call, an arrow a message. Drag over an area to zoom in.
 #
 # **Predict:** is a rank ever idle?
 
@@ -325,12 +325,12 @@ ring.show("timeline")
 # Your prediction beside what happens
 idle.answer(
     "Yes, within its calls: a long bar is a rank that waits for its left neighbor. The algorithm "
-    "gives every rank a block to send in every round, so they wait because they don't run in step.",
+    "gives every rank a block to send in every round, so they wait only because they don't run in step.",
     right="yes",
 )
 
 # %% [markdown]
-# Round by round, with every rank's receive buffer, as it was recorded.
+# Now round by round, with every rank's receive buffer as recorded.
 #
 # **Predict:** which block does rank 0 get last?
 
@@ -359,19 +359,19 @@ darkest.answer(
 )
 
 # %% [markdown]
-# ## What MPI promises, and what it doesn't
+# ## What MPI guarantees, and what it doesn't
 #
 # **Buffers.** After `MPI_Irecv`, don't touch the buffer, not even to read it, before `MPI_Wait` or
 # `MPI_Waitall` has returned for that request. After `MPI_Isend`, don't write to it until then. You
 # may read it, though, and you may start further sends of the same buffer (since MPI 2.2).
 #
-# **Matching.** A receive takes a message of its source, tag and communicator. If two messages from
-# one rank to another fit the same receive, it takes the one that was sent first: messages are
+# **Matching.** A receive takes a message that matches its source, tag and communicator. If two
+# messages from one rank match the same receive, it takes the one that was sent first: messages are
 # *non-overtaking*. So one tag is enough for a whole allgather. This is the order of matching, not
-# of arrival: the second message may be complete before the first one, and a receive with another
-# tag may take it first.
+# of arrival: the second message may complete before the first, and a receive with another tag may
+# take it first.
 #
-# **No promise about time.** The messages of different senders arrive in any order.
+# **No guarantee about time.** Messages from different senders may arrive in any order.
 
 # %% [markdown]
 # ## Does `MPI_Send` wait for the receiver?
@@ -381,7 +381,7 @@ darkest.answer(
 # - *Eager:* a short message is copied into a buffer of the library, and `MPI_Send` returns at
 #   once.
 # - *Rendezvous:* for a long message, sender and receiver first agree. `MPI_Send` then returns only
-#   after the receiver has posted its receive.
+#   after the receiver has posted a matching receive.
 #
 # Between ranks of one machine, Open MPI switches at about 4 KiB. Other libraries and networks have
 # other limits. A correct program doesn't depend on them.
@@ -433,11 +433,11 @@ stuck.answer(
 )
 
 # %% [markdown]
-# None of them reaches its receive: a *deadlock*. The panel names the call,
-# the line of the cell, and which rank waits for which. The kit has started new ranks meanwhile.
+# None of them reaches its receives: a *deadlock*. The panel names the call, the line of the cell, and
+# which rank waits for which. The kit has restarted the ranks.
 #
-# Crashes, MPI errors and wrong results end in such a panel, too. If you suspect an access out of
-# bounds, write `%%kernel --sanitize NAME`: it is then reported where it happens.
+# Crashes, MPI errors and wrong results end in such a panel, too. If you suspect an out-of-bounds
+# access, write `%%kernel --sanitize NAME`: it is then reported where it happens.
 #
 # You don't need long messages to find this error. In *strict mode* every send waits for its
 # receiver, as the standard allows.
@@ -457,9 +457,9 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # It must work
 #
 # - for any number of ranks (including 1), on any communicator: a reversed one, a duplicate, a part of
-#   `MPI_COMM_WORLD`, and on several of different size, one after another;
+#   `MPI_COMM_WORLD`, and on several of different sizes, one after another;
 # - for any `recvcount`: also 0, and blocks too long for MPI to buffer;
-# - for any datatype: also one with holes, with a lower bound, or backward in memory;
+# - for any datatype: also one with holes, with a nonzero lower bound, or backward in memory;
 # - for `MPI_IN_PLACE`; then `sendcount` and `sendtype` may have any value;
 # - in strict mode, and in whatever order messages arrive;
 # - with $P(P-1)$ messages in one round;
@@ -543,7 +543,7 @@ lab.check("nonblocking_all")
 
 # %% [markdown]
 # Blocks 3 and 0 of rank 0 are not adjacent: the run wraps around from the end of the buffer to its
-# start. One message can still carry both, with a *derived datatype*. `mpilab.h` has one:
+# start. One message can still carry both, with a *derived datatype*. `mpilab.h` can make it:
 #
 # ```c
 # MPI_Datatype run;
@@ -644,11 +644,11 @@ lab.check("cost_model", cost)
 # The time of one call is its *span*: from the moment when the first rank enters to the moment
 # when the last one leaves. If an answer is still blank, a warning says that it is omitted.
 #
-# The ranks of this notebook are too many for a small machine, and they sleep while they wait, so
-# that they don't take each other's core. A sweep therefore starts ranks of its own. With as many
-# cores as ranks, each rank is bound to a core, and waits without sleeping. With fewer cores, ranks
-# take turns, and a time shows mostly how they wait: the kit refuses to measure that, unless you write
-# `oversubscribe=True`, and labels it. What many ranks cost, you will simulate below.
+# On a small machine, the ranks of this notebook outnumber the cores, so they sleep while they wait. A
+# sweep therefore starts ranks of its own. With as many cores as ranks, each rank is bound to a core,
+# and waits without sleeping. With fewer cores, ranks take turns, and a time shows mostly how they
+# wait: the kit refuses to measure that, unless you write `oversubscribe=True`, and labels it. Below,
+# you will simulate more ranks.
 
 # %%
 METHODS = ["allgather_nonblocking_gather_bcast", "allgather_nonblocking_all", "allgather_pairwise"]
@@ -660,8 +660,8 @@ print(f"{len(table)} calls timed: {sweep.where_of(table)}")
 # For the model you need α and β of *this* machine. Two ranks that swap one block are a ping-pong
 # in both directions at once. The ring on two ranks does just that, so its time is $\alpha + \beta
 # m$, and a line through its times gives both. But the ring also copies each rank's own block from
-# `sendbuf` to `recvbuf`, as every allgather without `MPI_IN_PLACE` must. So this β is the price of
-# a byte sent *and* a byte copied, and is larger than that of a ping-pong (lab 00).
+# `sendbuf` to `recvbuf`, as every allgather without `MPI_IN_PLACE` must. So this β is the cost of a
+# byte sent *and* a byte copied, and is larger than that of a ping-pong (lab 00).
 
 # %%
 two = mpilab.sweep(["allgather_ring"], ranks=[2], **settings | {"repetitions": 50})
@@ -763,10 +763,10 @@ ends.answer(
 # can't measure that on a laptop, but you can *simulate* it: SimGrid runs the same C kernels, with all
 # ranks in one process, and computes how long each message takes on a network where it costs
 # $\alpha + \beta n$, with α = 1.4 µs and 1/β = 12.5 GB/s. Computation is free, and no rank waits for a
-# core. The times are the same on every machine. The cell takes some ten seconds.
+# core. The times are the same on every machine. The cell takes about ten seconds.
 #
 # **Predict:** how many times as long as Bruck's algorithm does the ring take for 32 bytes, and how many
-# times for 128 KiB? How many times as long does the way through rank 0 take there? Use your `cost`.
+# times for 128 KiB? How many times as long does `nonblocking_gather_bcast` take there? Use your `cost`.
 
 # %% tags=["illustration"]
 on_many = mpilab.predict("", between=(1, 64), unit="times, the ring for 32 bytes")
@@ -812,10 +812,10 @@ on_many.answer(
 # ## What a barrier in each round costs
 #
 # Programs often synchronize more than they need. The report with the table below names "too many" calls
-# of `MPI_Barrier` among the reasons for its times. Does it cost much? Here is the ring with a barrier after each round: a
-# *dissemination* barrier, as MPI libraries have it, of $\lceil \log_2 P \rceil$ empty messages per rank.
-# The result is right without it: the receive of a round already waits for the block that the next round
-# sends.
+# of `MPI_Barrier` among the reasons for its times. Does it cost much? Here is the ring with a barrier
+# after each round: a *dissemination* barrier, as in MPI libraries, of $\lceil \log_2 P \rceil$ empty
+# messages per rank. The result is right without it: the receive in a round already waits for the block
+# that the next round sends.
 
 # %% tags=["illustration"]
 # %%kernel allgather_ring_barriers
@@ -882,9 +882,9 @@ with_barriers.answer(
 #
 # How do the differences between the algorithms change with the size of the block? Argue with the
 # numbers of rounds, messages and bytes, and with how many messages a rank sends one after the other,
-# not with the picture alone. From α and β, from which size on do bytes cost more than start-ups? Is
-# another algorithm the fastest from there on, according to the model? According to your measurement,
-# and the simulation? If they disagree, why?
+# not with the picture alone. From α and β, above which size do bytes cost more than start-ups? Is
+# another algorithm the fastest above that size, according to the model? According to your
+# measurement, and the simulation? If they disagree, why?
 #
 # Points are given for
 #
@@ -901,19 +901,19 @@ with_barriers.answer(
 # Pairwise exchange, Bruck and recursive doubling pay ⌈log2 P⌉ of them; ring and all pairs pay
 # P-1, the root of gather-and-send 2(P-1).
 #
-# For long blocks bytes decide. Gather-and-send pushes (P-1)P blocks out of one rank, everybody
-# else's busiest rank sends P-1: it loses by about a factor of P. The others send equally many
-# bytes, and what separates them is copies (Bruck's rotation), distance of partners and
-# congestion; the ring's P-1 start-ups no longer matter.
+# For long blocks bytes decide. Gather-and-send pushes (P-1)P blocks out of one rank, while in all
+# others the busiest rank sends P-1: it loses by about a factor of P. The others send equally many
+# bytes, and what separates them is copies (Bruck's rotation), distance of partners and congestion;
+# the ring's P-1 start-ups no longer matter.
 #
-# Bytes cost more than start-ups from about m = α/β on (where both halves of a message's cost are
-# equal), divided by the blocks that a message carries. Beyond, six of the seven come together: the
-# model does not let another one be faster, it only makes their start-ups matter less. With P = 4,
-# log2 P = 2 and P-1 = 3 are close anyway; more ranks would separate them.
+# Bytes cost more than start-ups from about m = α/β on (where both parts of a message's cost are
+# equal), divided by the blocks that a message carries. Beyond that, six of the seven come together:
+# in the model none of them overtakes another, only their start-ups matter less. With P = 4, log2 P
+# = 2 and P-1 = 3 are close anyway; more ranks would separate them.
 #
 # A measurement on two cores may say otherwise: four ranks share the cores, so all messages together
 # count for short blocks, and pairwise exchange and Bruck pay for packing and copies, which the model
-# doesn't know. For long blocks ring or all pairs may well be ahead of them.
+# doesn't know. For long blocks, ring or all pairs may well be faster.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -926,8 +926,8 @@ with_barriers.answer(
 # - The *mean over ranks*: each rank times its own call, and you take the average. The OSU benchmarks
 #   report this.
 #
-# **Predict:** a rank that is done early doesn't wait for the others. Sort the three by size. For
-# which method will they differ most?
+# **Predict:** a rank that is done early doesn't wait for the others. Sort the three times by size.
+# For which method will they differ most?
 
 # %%
 sorted_times = mpilab.predict(
@@ -962,14 +962,13 @@ sorted_times.answer(
 )
 
 # %% [markdown]
-# Span and maximum differ only because ranks don't enter
-# together, which the span alone counts. None of the three is wrong; what is wrong is a time that
-# doesn't say which one it is.
+# Span and maximum differ only because ranks don't enter together, which only the span includes. None of
+# the three is wrong; what is wrong is a time that doesn't say which one it is.
 
 # %% [markdown]
 # ## A published table
 #
-# In 2021 a homework at a university asked for the same two methods: gather and send to all, and
+# In 2021, a university homework asked for two of these methods: gather and send to all, and
 # pairwise exchange. One report published these times, each the maximum over the ranks (source:
 # `data/README.md`).
 #
@@ -1027,9 +1026,10 @@ factors.answer(
 # Another machine may be faster than yours, so a difference alone proves nothing. But some times are
 # impossible on any machine.
 #
-# After an allgather, every rank has written $P$ blocks into its memory, whatever the algorithm. Divided
-# by the published time, that gives the bandwidth that the memory would need. The table doesn't say
-# whether its bytes are those of one process or of all together; assume per process first.
+# After an allgather, every rank has written $P$ blocks into its memory, whatever the algorithm.
+# These bytes, divided by the published time, give the bandwidth that the memory would need. The
+# table doesn't say whether its bytes are those of one process or of all together; assume per
+# process first.
 #
 # **Predict:** one core writes perhaps 10 to 100 GB/s. What bandwidth does the table imply?
 
@@ -1060,31 +1060,32 @@ implied.answer(
 # %% [markdown]
 # Three entries to think about:
 #
-# - **1.34 ns** for 512 bytes on one process (a row between those above), and less than 100 ns up to
-#   128 KiB, except in the first row of pairwise exchange. A nanosecond is about three clock cycles,
-#   the time of a function call that does nothing. Reading a clock takes ten times as long, so such a
-#   time cannot be *measured* in a single call.
-# - **36 ns** for 64 bytes on two processes (gather and send; again a row between). A cache line
-#   needs longer from one core to another and back.
+# - **1.34 ns** for 512 bytes on one process (a row not shown), and less than 100 ns up to 128 KiB,
+#   except in the first row of pairwise exchange. A nanosecond is about three clock cycles, the time
+#   of a function call that does nothing. Reading a clock takes ten times as long, so such a time
+#   cannot be *measured* in a single call.
+# - **36 ns** for 64 bytes on two processes (gather and send; also not shown). A cache line takes
+#   longer from one core to another and back.
 # - **0.623 ms** for 1 MiB on 16 processes. There 16 ranks write 16 MiB each, 256 MiB in all: 431
-#   GB/s, more than the memory of the named machine is sold for, and shared-memory MPI moves each
-#   byte about twice.
+#   GB/s, above the specified memory bandwidth of the report's machine, and shared-memory MPI moves
+#   each byte about twice.
 
 # %% [markdown]
 # ## 16 sizes, 1 to 16 ranks (optional)
 #
-# The report has 16 sizes. Here are all of them on 1 to 16 ranks, simulated with a host for each rank. That takes
-# some minutes, so the next cell reads the results (`data/allgather-16x16.csv`). This command makes them:
+# The report has 16 sizes. Here are all of them on 1 to 16 ranks, simulated with a host for each
+# rank. That takes some minutes, so the next cell reads the results (`data/allgather-16x16.csv`).
+# This command produces them:
 #
 # ```sh
 # mpilab sweep allgather --hosts flat-16x1 --ppn 1 --ranks 1-16 --sizes 32:1M \
 #        --algorithms ours:nonblocking_gather_bcast,ours:pairwise -o out/allgather.csv
 # ```
 #
-# A cell of the figure says how many times as long as the pairwise exchange the way through rank 0 takes.
+# A cell of the figure shows the time through rank 0 divided by that of pairwise exchange.
 #
-# **Predict:** the report finds the way through the root faster for short blocks. Where is it, in the simulation?
-# And by which factor is it slower for the longest blocks on 16 ranks?
+# **Predict:** the report finds the algorithm through the root faster for short blocks. Where is it,
+# in the simulation? And by what factor is it slower for the longest blocks on 16 ranks?
 
 # %%
 through_root = mpilab.predict(
@@ -1118,9 +1119,9 @@ through_root.answer(
 # %% [markdown]
 # ## Question 2 (7 points)
 #
-# What can you conclude from the published table, and what can't you? Name an explanation that fits
-# all of it, and how you would test that explanation. Then describe how you would measure instead: what
-# is timed, how often, with which clock, and what is reported.
+# What can you conclude from the published table, and what can't you? Give an explanation that fits
+# all of it, and say how you would test it. Then describe how you would measure instead: what is
+# timed, how often, with which clock, and what is reported.
 #
 # Points are given for
 #
@@ -1133,26 +1134,26 @@ through_root.answer(
 # <!-- BEGIN SOLUTION -->
 # No absolute time can be used, nor a bandwidth or a comparison with another machine: dozens of
 # entries are below what memory and cache lines allow. Ratios may survive if all times are too
-# short by the same factor, for example divided by the number of repetitions once too often: at
-# large sizes on 8 and 16 processes gather-and-send takes longer than pairwise, as the models say.
-# Nothing follows for small messages: there, a message of twice the size often takes less time, so
-# noise is larger than the effect.
+# short by the same factor, for example if they were divided by the number of repetitions once too
+# often: at large sizes on 8 and 16 processes gather-and-send takes longer than pairwise, as the
+# models say. Nothing follows for small messages: there, a message of twice the size often takes
+# less time, so noise is larger than the effect.
 #
-# To test the explanation: run the program with twice the repetitions. A right result stays, a
-# wrong one halves.
+# To test the explanation: run the program with twice the repetitions. A correct time stays the
+# same, a wrong one halves.
 #
 # Instead: check the result; warm up; repeat enough that the total is far above the clock's
-# resolution; synchronise before each repetition; take the span or the slowest rank on a monotonic
-# clock; report median and quartiles, P, the machine, the placement of ranks, and whether bytes
-# are a process's or all together.
+# resolution; synchronize before each repetition; take the span or the slowest rank on a monotonic
+# clock; report median and quartiles, P, the machine, the placement of ranks, and whether bytes are
+# per process or in total.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
 # ## Summary
 #
-# - An allgather takes 1 to $P - 1$ rounds; no rank can receive fewer than $P - 1$ blocks.
+# - An allgather takes 1 to $P - 1$ rounds; every rank must receive at least $P - 1$ blocks.
 # - What matters for short blocks is how many messages a rank sends one after the other; for long
-#   ones, how many bytes the busiest rank sends. α and β decide where the one takes over from the other.
+#   ones, how many bytes the busiest rank sends. α and β decide where one takes over from the other.
 # - A program that relies on buffering in `MPI_Send` is wrong, even where it works. Strict mode shows
 #   it.
 # - State what you timed: span, maximum or mean, with median and spread. Then ask whether any machine

@@ -303,7 +303,9 @@ FACETS = {
     "again": Facet("when it is called several times", _again),
     "counts": Facet("without elements", _counts, _has_blocks),
     "datatypes": Facet(
-        "for types with holes, with a lower bound, or backward in memory", _datatypes, _has_blocks
+        "for types with holes, with a nonzero lower bound, or backward in memory",
+        _datatypes,
+        _has_blocks,
     ),
     "in-place": Facet(
         "with MPI_IN_PLACE",
