@@ -19,17 +19,17 @@
 # ## What you will learn
 #
 # - In which orders ranks are placed on hosts, and why that matters to an algorithm.
-# - To count the bytes that go from host to host, by a formula and in a recording.
-# - To let a process *behave as* another rank at run time, without moving it.
-# - To write an allgather in C that is fast in any order.
-# - To make a broadcast slow with nothing but a hostfile, and to explain why.
+# - How to count the bytes between hosts, by a formula and in a recording.
+# - How to let a process *behave as* another rank at run time, without moving it.
+# - How to write an allgather in C that is fast in any order.
+# - How to make a broadcast slow with just a hostfile, and explain why.
 #
 # ## What you need
 #
 # - About 150 minutes. [Lab 00](00-first-contact.ipynb): hostfiles;
 #   [lab 02](02-allgather.ipynb): the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
-# - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
+# - For measurements of your own, Linux with namespaces. Without them, the lab shows ours.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
@@ -92,8 +92,8 @@ cluster
 # over a network, which is slower. In this lab there are $M$ nodes with $Q$ processes on each, so
 # $P = MQ$ ranks.
 #
-# - **SEQ**, sequential: fill a node, then go on to the next one, `--map-by slot`. If you say nothing,
-#   Open MPI fills nodes too.
+# - **SEQ**, sequential: fill a node, then go on to the next one, `--map-by slot`. By default, Open
+#   MPI fills nodes, too.
 # - **RR**, round robin: one rank to each node in turn, `--map-by node`. MPICH does that if a hostfile
 #   gives no numbers of processes.
 # - **Custom**: any other, such as that of a hostfile with a line for each rank, `--map-by seq`.
@@ -101,7 +101,7 @@ cluster
 # The program doesn't choose the order. Whoever starts it does, often unknowingly.
 #
 # **Predict** for two nodes of four: on which node is rank 5 in SEQ order, and in RR order? In which
-# of the three pictures do most messages from a rank to the next one change nodes?
+# of the three pictures do the most messages from a rank to the next cross nodes?
 
 # %%
 rank_5 = mpilab.predict(
@@ -125,7 +125,7 @@ show(draw(two_hosts, orders))
 # Your prediction beside what happens
 rank_5.answer(
     "On n2 in both: in SEQ order as the second of its node, in RR order as an odd rank. In RR order, "
-    "every message to the next rank changes nodes; in SEQ order, one of seven.",
+    "every message to the next rank crosses nodes; in SEQ order, one of seven.",
     right="n2 in both; RR",
 )
 
@@ -215,8 +215,8 @@ busy_in_rr.answer(
 )
 
 # %% [markdown]
-# The messages are the same, of the same length, between the same ranks. But now the long
-# ones are between ranks of the same node.
+# The messages have the same lengths and ranks as before. But now the long ones are between ranks of
+# the same node.
 #
 # The same as a matrix, with the ranks of a node side by side: **predict** which squares are green,
 # that is, between nodes. Do they hold the large numbers or the small ones, in SEQ and in RR order?
@@ -239,10 +239,10 @@ green.answer(
 # %% [markdown]
 # ## Ring
 #
-# In a *ring*, each rank passes on, to the next one, the block that it received last: $P - 1$ rounds
+# In a *ring*, each rank passes the block that it received last on to the next one: $P - 1$ rounds
 # of one block. All pairs of neighbors exchange the same amount of data.
 #
-# **Predict:** how many of the eight messages of a round change nodes in SEQ order, and in RR order?
+# **Predict:** how many of the eight messages of a round cross nodes in SEQ order, and in RR order?
 # Which order is better?
 
 # %%
@@ -275,8 +275,8 @@ ring_changes.answer(
 )
 
 # %% [markdown]
-# So there is no best order. Recursive doubling is best in RR order, the ring in SEQ order. And an MPI
-# library switches from one to the other with the length of the message, within the same program. An
+# So there is no best order. Recursive doubling is best in RR order, the ring in SEQ order. And an
+# MPI library switches from one to the other depending on the message length, within one program. An
 # order that suits one is wrong for the other.
 #
 # **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
@@ -300,7 +300,7 @@ ring_squares.answer(
 # Write `inter_node_bytes(algorithm, order, M, Q, m)` for an allgather. It returns two whole
 # numbers:
 #
-# - the bytes that *one* process receives from other nodes, the process that receives most of them;
+# - the bytes that *one* process receives from other nodes: the process that receives the most;
 # - the same for *all* processes together.
 #
 # `algorithm` is `"recursive_doubling"` or `"ring"`, `order` is `"SEQ"` or `"RR"`. There are `M`
@@ -322,7 +322,7 @@ def inter_node_bytes(algorithm, order, M, Q, m):
     if M == 1:
         return 0, 0
     if algorithm == "ring":
-        enter = M if order == "SEQ" else P  # processes whose left neighbour is on another node
+        enter = M if order == "SEQ" else P  # processes whose left neighbor is on another node
         return (P - 1) * m, enter * (P - 1) * m
     blocks = (M - 1) * Q if order == "SEQ" else M - 1
     return blocks * m, P * blocks * m
@@ -353,11 +353,11 @@ Table(
 )
 
 # %% [markdown]
-# The last line is with remapping, which comes next. Are these formulas right? The next cell runs the
+# The last line is for remapping, which comes next. Are these formulas right? The next cell runs the
 # kernels for several $M$ and $Q$, counts in the recordings what the busiest process receives from
-# other nodes, and prints both numbers, in blocks. The ring, and the last column with the bytes of all
-# processes together, are ours. (`ring*` is missing if your kit does not contain the kernel that you
-# will write.)
+# other nodes, and prints formula and count, in blocks. The ring, and the last column with the bytes
+# of all processes together, are ours. (`ring*` is missing if your kit does not contain the kernel
+# that you will write.)
 #
 # **Predict:** in which line are the two columns for one process misleading, because the busiest
 # process isn't like the others?
@@ -429,9 +429,8 @@ three_nodes.answer(
 #    behaves as    | 0  2  4  6  | 1  3  5  7  |    as if it had been placed in RR order
 # ```
 #
-# Two different questions arise again and again. *Which rank do I behave as?* And *which process
-# behaves as rank* $v$, to which I have to send? One map answers the first question, its inverse the
-# second.
+# Two different questions keep arising. *Which rank do I behave as?* And *which process behaves as
+# rank* $v$, to which I have to send? One map answers the first question, its inverse the second.
 
 # %% [markdown]
 # ## Exercise 2: the two maps, in Python (15 points)
@@ -447,7 +446,7 @@ three_nodes.answer(
 
 # %% nbgrader={"grade": true, "grade_id": "seq_to_rr", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def seq_to_rr(p, M, Q):
-    """Return the rank that stands, in RR order, where p stands in SEQ order."""
+    """Return the rank that is, in RR order, where p is in SEQ order."""
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
     node, core = divmod(p, Q)
@@ -461,7 +460,7 @@ lab.check("seq_to_rr", seq_to_rr)
 
 # %% nbgrader={"grade": true, "grade_id": "rr_to_seq", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def rr_to_seq(p, M, Q):
-    """Return the rank that stands, in SEQ order, where p stands in RR order."""
+    """Return the rank that is, in SEQ order, where p is in RR order."""
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
     core, node = divmod(p, M)
@@ -475,7 +474,7 @@ lab.check("rr_to_seq", rr_to_seq)
 # %% [markdown]
 # The talk has a slide on these maps. It says that $f_{RR→SEQ}(f_{RR→SEQ}(p)) = p$.
 #
-# **Predict:** can that be? For which $M$ and $Q$? The cell asks your two functions.
+# **Predict:** can that be? For which $M$ and $Q$? The cell calls your two functions.
 
 # %%
 twice_the_same = mpilab.predict(
@@ -486,7 +485,7 @@ if lab.check("seq_to_rr", seq_to_rr).passed and lab.check("rr_to_seq", rr_to_seq
         to_seq = [rr_to_seq(p, M, Q) for p in range(M * Q)]
         twice = [rr_to_seq(p, M, Q) for p in to_seq]
         back = [seq_to_rr(p, M, Q) for p in to_seq]
-        print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
+        print(f"M={M} Q={Q}: the same map twice {twice}; one, then the other {back}")
 else:
     print("Not yet: your two maps have to pass their checks first.")
 
@@ -498,23 +497,23 @@ twice_the_same.answer(
 )
 
 # %% [markdown]
-# It is a misprint: one of the two should be the other map. Example values are a cheap test of a
-# formula, even of a published one.
+# It is a misprint: one of the two should be the other map. Trying values is a cheap test of a
+# formula, even a published one.
 
 # %% [markdown]
 # ## What it costs: phase 1
 #
-# Recursive doubling requires that each of two partners has contiguous blocks when they swap: those of
+# Recursive doubling requires that both partners have contiguous blocks when they swap: those of
 # ranks 0 and 1, then 0 to 3, and so on. A process that behaves as 2 must begin with block 2, but it
 # has block 1.
 #
 # So a *phase 1* comes first: each process receives the block of the rank that it behaves as, and sends
 # its own to the process that behaves as its rank. Phase 2 is then recursive doubling, and each block
-# ends where it belongs.
+# ends up where it belongs.
 #
 # **Predict** for two nodes of four in SEQ order: which processes have nothing to do in phase 1? How
-# many messages of phase 1 change nodes? Compare the bytes on the links with those of the two networks
-# above.
+# many messages of phase 1 cross nodes? Compare the bytes on the links with those of the two
+# networks above.
 
 # %%
 phase_1 = mpilab.predict(
@@ -544,7 +543,7 @@ for name, run in three.items():
 # Your prediction beside what happens
 volume = remapped.matrix()[1][:4, 4:].sum()
 phase_1.answer(
-    "Processes 0 and 7, which behave as themselves. 4 of its 6 messages change nodes: 4 to 2, 6 to 3, "
+    "Processes 0 and 7, which behave as themselves. 4 of its 6 messages cross nodes: 4 to 2, 6 to 3, "
     f"1 to 4 and 3 to 5. With phase 1, {byte_size(volume)} go from n1 to n2: far less than in SEQ "
     "order, and a little more than in RR order.",
     right="0 and 7; 4 messages",
@@ -552,15 +551,15 @@ phase_1.answer(
 
 # %% [markdown]
 # There is one more round, and a process receives $M$ blocks from other nodes instead of $(M-1)Q$. In
-# RR order it would be $M - 1$. That is their third line, RDA\*.
+# RR order it would be $M - 1$. That is the third line of their table, RDA\*.
 #
 # For which $M$ and $Q$ does that process gain nothing? Try $M = 2$, $Q = 2$. And what if blocks are
 # short, so that the number of rounds matters and not the bytes?
 
 # %% [markdown]
-# ## No phase 1
+# ## Without phase 1
 #
-# It isn't always needed.
+# Phase 1 isn't always needed.
 #
 # - **Ring allgather:** each message is a single block. It may be anywhere in the buffer, so a process
 #   can translate its position: *the block of the process that behaves as $v$*. No process needs
@@ -570,7 +569,7 @@ phase_1.answer(
 #   matter which process adds up which block. But the *order* of the additions depends on the ring, and
 #   so may the last digits of a floating-point sum.
 #
-# **Predict**, from the figure of the binomial tree: how many of its seven messages change nodes in
+# **Predict**, from the figure of the binomial tree: how many of its seven messages cross nodes in
 # SEQ order, and how many in RR order?
 
 # %%
@@ -608,13 +607,13 @@ show(
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 tree_link.answer(
-    "The one from n1 to n2, for a single message: the tree looks as in SEQ order again.",
+    "The one from n1 to n2, for a single message: the tree looks as it does in SEQ order.",
     right=1,
 )
 
 # %% [markdown]
-# The same for a ring allreduce. **Predict:** what fraction of its messages changes nodes in RR order,
-# with and without remapping?
+# The same for a ring allreduce. **Predict:** what fraction of its messages crosses nodes in RR
+# order, with and without remapping?
 
 # %%
 fraction = mpilab.predict(
@@ -656,7 +655,7 @@ fraction.answer(
 #
 #    round 1        round 2        round 3            number = block sent
 #    0 -0-> 2       0 -3-> 2       0 -1-> 2
-#    2 -2-> 1       2 -0-> 1       2 -3-> 1           only 2 -> 1 and 3 -> 0 change nodes
+#    2 -2-> 1       2 -0-> 1       2 -3-> 1           only 2 -> 1 and 3 -> 0 cross nodes
 #    1 -1-> 3       1 -2-> 3       1 -0-> 3
 #    3 -3-> 0       3 -1-> 0       3 -2-> 0
 # ```
@@ -665,8 +664,8 @@ fraction.answer(
 # It must work
 #
 # - for any number of ranks, any `recvcount` (including 0, and blocks too long for MPI to buffer), any
-#   datatype (also with a lower bound, or backward in memory), and `MPI_IN_PLACE`, where `sendcount` and
-#   `sendtype` may have any value;
+#   datatype (also with a nonzero lower bound, or backward in memory), and `MPI_IN_PLACE`, where
+#   `sendcount` and `sendtype` may have any value;
 # - when it is called again, also on a duplicate, or on a communicator of another size;
 # - for any communicator: its ranks need not be those of `MPI_COMM_WORLD`;
 # - in strict mode, where every send waits for its receiver, and in whatever order messages arrive;
@@ -676,30 +675,30 @@ fraction.answer(
 # - in *simulated* time, at least twice as fast as the plain ring, with blocks of 64 KiB on 4 nodes of 4
 #   ranks in RR order (2 points).
 #
-# Send data by point-to-point calls only. To find out which process is where, you may create
+# Send data only by point-to-point calls. To find out which process is where, you may create
 # communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free the communicators that you create, and
 # return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (A
-# production kernel would cache what it found out as an attribute of the communicator, instead of asking
-# again in each call. Yours may ask.)
+# production kernel would cache what it found out as an attribute of the communicator, instead of
+# asking in each call. Yours may ask.)
 
 # %% [markdown]
-# The cell contains the copy of your own block, the table `process` of the ring's order, and its memory.
-# You write two parts: the body of `order_by_node`, which fills the table (until you do, with the ranks
-# in the order of `comm`), and the rounds of the ring.
+# The cell copies your own block, and allocates `process`, the table of the ring's order. You write two
+# parts: the body of `order_by_node`, which fills the table (until you do, with the ranks in the order
+# of `comm`), and the rounds of the ring.
 #
 # These help you:
 #
 # | | |
 # |---|---|
 # | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | a communicator of the processes on my node |
-# | `MPI_Comm_split(comm, color, key, &new)` | one communicator for each color; ranks in the order of the keys, those with the same key as in `comm` |
+# | `MPI_Comm_split(comm, color, key, &new)` | one communicator for each color; ranks in the order of the keys, on a tie as in `comm` |
 # | `translate(from, n, to, ranks)` | in the cell: which ranks the processes 0 to `n` - 1 of communicator `from` have in communicator `to` |
 # | `block(recvbuf, i, recvcount, recvtype)` | address of block `i` |
 # | `TAG` | a tag for all messages |
 
 # %% [markdown]
 # Where to start: which number is the same for all processes of a node, and different for each node?
-# With that as the *key* for all of `comm`, in what order are the ranks of the new communicator? Your
+# If all of `comm` is split with that as the *key*, in what order are the new communicator's ranks? Your
 # rank in it is your position in the ring. Then take the plain ring, count in positions, and look up the
 # rank of each position in the table wherever a message or a block needs one.
 
@@ -787,7 +786,7 @@ lab.check("remap")
 # %% [markdown]
 # Before and after, in RR order: the plain ring, and yours once it is right.
 #
-# **Predict:** which of the traffic on the links will move into the memories of the nodes?
+# **Predict:** how much of the traffic on the links will move into the nodes' memory?
 
 # %%
 moved = mpilab.predict(
@@ -804,27 +803,27 @@ show(network.before_after(pictures, title="Before and after"))
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 moved.answer(
-    "That of all messages of a round but two: one into each node, and one out of it, must remain.",
+    "All but two messages of each round: one into each node, and one out of it, must remain.",
     right="all but two messages a round",
 )
 
 # %% [markdown]
 # ## Any mapping, and any subset
 #
-# Reordering once for a whole program, so that processes that talk much are near each other, is what
-# *TreeMatch* does: good on average, not for each single collective. The talk changes the order for
-# one call.
+# Reordering once for a whole program, so that processes that communicate a lot are near each other,
+# is what *TreeMatch* does: good on average, not for each single collective. The talk changes the
+# order for one call.
 #
-# It ends with what was open: orders that are neither SEQ nor RR, and communicators with some
-# of the processes only. Formulas don't help there, but a list of which process behaves as which rank
-# does, whatever it looks like.
+# It ends with open questions: orders that are neither SEQ nor RR, and communicators with only some
+# of the processes. Formulas don't help there, but a list of which process behaves as which rank
+# does.
 #
-# - For rings: all processes by node, as in your exercise. That is optimal.
-# - For recursive doubling it is harder. The kit counts the blocks that would change nodes in three
-#   orders (unchanged; round robin over the nodes; by node) and takes the best, including the cost of
-#   phase 1. Often the best is to leave the ranks unchanged.
+# - For rings: sort the processes by node, as in your exercise. That is optimal.
+# - For recursive doubling it is harder. The kit counts the blocks that would cross nodes in three
+#   orders (unchanged; round robin over the nodes; by node) and takes the best, including the cost
+#   of phase 1. Often the best is to leave the ranks unchanged.
 #
-# A communicator of some of the processes is nothing special: they have ranks, and they have places.
+# A communicator of some of the processes is no special case: they have ranks and places.
 
 # %% [markdown]
 # **Predict:** in how many of these seven will remapping not change recursive doubling at all?
@@ -878,7 +877,7 @@ unchanged.answer(f"In {len(same)}: " + "; ".join(same) + ".", right=len(same))
 # ## Exercise 4: the slowest hostfile (12 points)
 #
 # Now the opposite. Take a binomial broadcast from rank 0 on eight ranks, on two hosts with four slots
-# each. **Every** one of its seven messages shall go from one host to the other. Which rank must run
+# each. **Every** one of its seven messages must go from one host to the other. Which rank must run
 # where?
 #
 # ```
@@ -949,9 +948,10 @@ slowest_order.answer(
 # %% [markdown]
 # ## Measure
 #
-# Now measure times on two *emulated hosts*: parts of this machine with their own names, memory and
-# network interfaces, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP over it. That
-# needs Linux, and permission to create namespaces. Without these, the lab shows our measurements.
+# Now measure times on two *emulated hosts*: parts of this machine with their own names, shared
+# memory and network interfaces, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP
+# over it. That needs Linux, and permission to create namespaces. Otherwise, the lab shows our
+# measurements.
 #
 # Allgathers are timed in SEQ and RR order; broadcasts also in your slowest one. If your
 # `allgather_ring_remapped` passes its checks, it is timed instead of ours.
@@ -1005,8 +1005,8 @@ def of(collective, size):
 
 
 # %% [markdown]
-# **Predict** for long blocks, from your `inter_node_bytes`: which allgather is slowest, in which order? By
-# which factor will SEQ and RR differ for each?
+# **Predict** for long blocks, from your `inter_node_bytes`: which allgather is slowest, in which
+# order? By what factor will SEQ and RR differ for each?
 
 # %%
 by_bytes = mpilab.predict(
@@ -1039,9 +1039,10 @@ by_bytes.answer(
 )
 
 # %% [markdown]
-# Short blocks. **Predict:** does the order matter more or less to the ring? Does phase 1? And what does a
-# kernel pay that finds out in each call which process is where, as yours does? (Splitting a communicator is a
-# collective operation, with its own messages. Lab 04 caches the answer on the communicator.)
+# Short blocks. **Predict:** does the order matter more or less to the ring? Does phase 1? And what
+# does it cost a kernel, such as yours, to find out in each call which process is where? (Splitting
+# a communicator is a collective operation, with its own messages. Lab 04 caches the answer on the
+# communicator.)
 
 # %%
 short_blocks = mpilab.predict("", choices=["more", "less"])
@@ -1061,7 +1062,7 @@ short_blocks.answer(
     f"The ring takes {short_ratio:.1f} times as long in RR order as in SEQ order; with long blocks, "
     f"{long_ratio:.1f} times. Measured, the fastest first: "
     + "; ".join(f"{name} {duration(s)}" for name, s in short_ones.items())
-    + ". Here messages count, not bytes: phase 1 adds some, and so does finding out the places.",
+    + ". Here messages count, not bytes: phase 1 adds some, and so does finding out which process is where.",
     right="less" if short_ratio < long_ratio else "more",
 )
 
@@ -1114,9 +1115,9 @@ Table.grid(
 # The marks in the figure are a model: LogGP round by round, with the $L$, $o$ and $G$ of the simulated
 # links. In it, the twelve ranks of a node take turns on its link.
 #
-# **Predict** for blocks of 16 KiB: which of the two algorithms loses more in the wrong order, and by
-# which factor? Your formula for the bytes between nodes is a good guide. Does remapping bring back all
-# of it?
+# **Predict** for blocks of 16 KiB: which of the two algorithms loses more in the wrong order, and
+# by what factor? Your formula for the bytes between nodes is a good guide. Does remapping recover
+# all of it?
 
 # %% tags=["illustration"]
 wrong_order = mpilab.predict("", choices=["the ring", "recursive doubling", "both about as much"])
@@ -1142,8 +1143,8 @@ except MpilabError as error:  # SimGrid is not installed
 # Your prediction beside what happens
 wrong_order.answer(
     "Both lose about as much: on 16 nodes of 12, the ring in RR order takes 6 times as long as in SEQ "
-    "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping brings "
-    "back all of the one, and all but 2 % of the other: the rest is phase 1. With two hosts, the "
+    "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping recovers "
+    "all of the former, and all but 2 % of the latter: the rest is phase 1. With two hosts, the "
     "same mistake costs less, because half of all ranks are on the same host.",
     right="both about as much",
 )
@@ -1185,7 +1186,7 @@ lost = {size: curves["RR"][size] / curves["SEQ"][size] for size in curves["RR"]}
 coinciding.answer(
     "Nearly all but that of SEQ order without remapping. It loses a factor of "
     + ", ".join(f"{factor:.1f} at {byte_size(size)}" for size, factor in lost.items())
-    + ": the longer the blocks, the more of the time is that of the crowded links.",
+    + ": the longer the blocks, the more of the time is spent on the crowded links.",
     right="three; for long blocks",
 )
 
@@ -1221,23 +1222,23 @@ least = min(costs, key=costs.get)
 doubling = "allgather_recursive_doubling"
 free_of_charge.answer(
     "All but recursive doubling: without a phase 1, the remapped kernel sends in the wrong order exactly "
-    "what the plain one sends in the right order. Phase 1 is one round more: "
+    "what the plain one sends in the right order. Phase 1 is one more round: "
     + ", ".join(
         f"{overhead:.0%} at {byte_size(size)}"
         for (kernel, size), (_, overhead) in costs.items()
         if kernel == doubling
     )
     + f". The wrong order costs least for {least[0]}, {byte_size(least[1])}: {costs[least][0]:.2f} times. "
-    "In short messages there are few bytes that could crowd a link.",
+    "Short messages have too few bytes to crowd a link.",
     right="all but recursive doubling",
 )
 
 # %% [markdown]
 # ## The five kernels as curves (optional)
 #
-# The talk shows its measurements as bandwidth over size: bytes that the call brings to a rank, per second
-# ($(P-1)m$ in an allgather, $m$ in a broadcast and an allreduce). Here are all five kernels in both orders,
-# plain and remapped, simulated on 16 nodes of 12.
+# The talk shows its measurements as bandwidth over size: bytes that a rank receives, per second ($(P-1)m$
+# in an allgather, $m$ in a broadcast and an allreduce). Here are all five kernels in both orders, plain and
+# remapped, simulated on 16 nodes of 12.
 #
 # **Predict:** for how many of the five is SEQ the right order? In which panel is a remapped curve above both
 # plain ones?
@@ -1251,7 +1252,7 @@ show(bandwidth_panels(rates, "Bandwidth of a rank, simulated on 16 nodes of 12")
 # Your prediction beside what happens
 in_seq.answer(
     "SEQ is right for four: ring, neighbor exchange, the binomial tree and the ring of the allreduce. "
-    "Recursive doubling wants RR. Remapping brings a curve up to that of the right order, and no higher.",
+    "Recursive doubling needs RR. Remapping brings a curve up to that of the right order, and no higher.",
     right="4; none",
 )
 
@@ -1266,7 +1267,8 @@ in_seq.answer(
 # ```
 #
 # **Predict:** the link between the hosts has 1 Gbit/s in each direction. In the better order, recursive
-# doubling sends 4 blocks over it in each direction, the ring 7. Which bandwidth can a rank have at most?
+# doubling sends 4 blocks over it in each direction, the ring 7. What is the highest bandwidth that a
+# rank can have?
 
 # %%
 shared_link = mpilab.predict(
@@ -1288,10 +1290,10 @@ shared_link.answer(
 # %% [markdown]
 # ## Question 1: why it is slower (8 points)
 #
-# By which factor is the binomial broadcast slower in your order than in SEQ order? Explain the
-# number: how many messages go over which link, in which direction, and which of them at the same
-# time? Why isn't the factor 7? What about short messages? (A course assignment of 2021 found a factor
-# of about 3 on hosts of a campus network; it doesn't give the sizes.)
+# By what factor is the binomial broadcast slower in your order than in SEQ order? Explain the number:
+# how many messages go over which link, in which direction, and which of them at the same time? Why
+# isn't the factor 7? What about short messages? (A course assignment of 2021 found a factor of about
+# 3 on hosts of a campus network; it doesn't give the sizes.)
 #
 # Points are given for
 #
@@ -1306,16 +1308,16 @@ shared_link.answer(
 # carries m bytes, and everything else is fast: the time is about m / (1 Gbit/s).
 #
 # In the slowest order all seven do. Four go from n1 to n2 (0 → 4, 0 → 2, 0 → 1, 6 → 7), three the
-# other way, which is a lane of its own. So the busiest lane has 4 m to carry: at least a factor of
-# 4. It isn't 7, because of the two directions. It is more than 4, as they can't all overlap: 0
-# starts its three at once and they share the lane, so 4 has the message late; only then can 4 → 6
-# and 2 → 3 go back, and 6 → 7 goes last, alone. We measured 5 to 6 at 256 KiB, 2 at 32
-# KiB, and hardly a difference at 1 KiB.
+# other way, which has a lane of its own. So the busiest lane has 4 m to carry: at least a factor of
+# four. It isn't 7, because of the two directions. It is more than 4, as they can't all overlap: 0
+# starts its three at once and they share the lane, so 4 gets the message late; only then can 4 → 6
+# and 2 → 3 go back, and 6 → 7 goes last, alone. We measured 5 to 6 at 256 KiB, 2 at 32 KiB, and
+# hardly a difference at 1 KiB.
 #
 # For short messages the link is idle most of the time. What counts is latency, and there are three
 # steps one after the other in both orders: in SEQ order one of them over TCP, in the slowest one
-# all three. So the factor there is that of a TCP message to one through memory, thrice against
-# once, and less on a machine where ranks wait for a processor.
+# all three. So the factor there is at most 3 (three TCP messages, instead of one and two through
+# memory), and less on a machine where ranks wait for a processor.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -1336,23 +1338,24 @@ shared_link.answer(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "which_order", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# In recursive doubling a message is as long as its partners are far apart: one block at distance
-# 1, P/2 blocks at distance P/2. In RR order ranks at distances M, 2M, … share a node, so the long
-# messages stay inside, and the first log2 M rounds, M-1 blocks, go outside. SEQ is the reverse:
-# distances 1 to Q/2 are inside, and (M-1)Q blocks go outside.
+# In recursive doubling the length of a message is proportional to its partners' distance: one block
+# at distance 1, P/2 blocks at distance P/2. In RR order ranks at distances M, 2M, … share a node,
+# so the long messages stay inside, and the first log2 M rounds, M-1 blocks, go outside. SEQ is the
+# reverse: distances 1 to Q/2 are inside, and (M-1)Q blocks go outside.
 #
-# In the ring all messages are equally long and go to the next rank. In SEQ order neighbours share a
+# In the ring all messages are equally long and go to the next rank. In SEQ order neighbors share a
 # node, except at M borders; in RR order no two neighbours do, so all P(P-1) blocks leave a node.
 #
 # It does not pay where ranks are in the right order already, on a single node, or with one process
-# a node. Nor for short blocks in recursive doubling: phase 1 is one round more, and rounds are what
-# counts then. With M = Q = 2 phase 1 costs nearly all that it saves: the busiest process gets M = 2
-# blocks from other nodes as before, (M-1)Q = 2, and all together 6 instead of 8. Where M is no power
-# of two, RR isn't good for recursive doubling either. And if the network is as fast as the memory,
-# there is nothing to gain.
+# per node. Nor for short blocks in recursive doubling: phase 1 is one more round, and rounds are
+# what counts then. With M = Q = 2 phase 1 costs nearly all that it saves: the busiest process gets
+# M = 2 blocks from other nodes as before, (M-1)Q = 2, and all together 6 instead of 8. Where M is
+# not a power of two, RR isn't good for recursive doubling either. And if the network is as fast as
+# the memory, there is nothing to gain.
 #
-# Everybody must know where everybody is: P numbers on each process, to be found out once for a
-# communicator, not in each call. Floating-point sums may come out differently in their last digits.
+# Every process must know where all others are: P numbers on each process, to be found out once for
+# a communicator, not in each call. Floating-point sums may come out differently in their last
+# digits.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -1380,7 +1383,7 @@ shared_link.answer(
 # - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
 #   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.
 # - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021, sections 1.1.4 and 1.3: a communicator in a
-#   better order, and what orders of the hostfile do. Lab 04 goes that way.
+#   better order, and what orders of the hostfile do. Lab 04 builds on it.
 
 # %% [markdown]
 # When you are done, stop the ranks.
