@@ -317,7 +317,7 @@ five_ranks.answer(
 # slots.
 
 # %% [markdown]
-# ## Who runs where
+# ## Which rank runs where
 #
 # Here is a cluster of four hosts, two on each of two switches. To Open MPI, the lines with `#` are
 # comments; the kit reads the groups from them.
@@ -1072,9 +1072,9 @@ except MpilabError as error:  # hosts cannot be emulated
 #
 # - Where does the time of a short message go, and that of a long one? What does distance change
 #   more, α or β, and why?
-# - What do the error bars tell you, and what don't they? Argue with your three repetitions, and with
-#   the points that are not on the line.
-# - From which size on do the bytes of a message cost more than its start-up?
+# - What do the error bars tell you, and what don't they? Argue from your three repetitions, and
+#   from the points off the line.
+# - Above which size do the bytes of a message cost more than its start-up?
 #
 # Points are given for
 #
@@ -1082,8 +1082,8 @@ except MpilabError as error:  # hosts cannot be emulated
 #   points);
 # - where the time of a short message goes, and that of a long one, and why distance changes α
 #   and β differently (4 points);
-# - what the error bars say and what they don't, argued with the three repetitions and with
-#   points off the line (4 points);
+# - what the error bars say and what they don't, argued from the three repetitions and from points
+#   off the line (4 points);
 # - the size at which the bytes of a message cost as much as its start-up, from your α and β (3
 #   points).
 

@@ -1400,9 +1400,9 @@ Table(
 # %% [markdown]
 # ## Question 1: choose and explain a broadcast (12 points)
 #
-# For your three algorithms and the default: which would you take for which sizes and numbers of
-# ranks? Explain it with rounds, messages and bytes, with α, β and γ, and with your machine (cores,
-# caches, who shares what). Say how large the differences are, compared with the spread. Where does
+# For your three algorithms and the default: which would you choose for which sizes and numbers of
+# ranks? Explain it by rounds, messages and bytes, by α, β and γ, and by your machine (cores,
+# caches, what is shared). Say how large the differences are, compared with the spread. Where does
 # the model choose wrong, and what does it not know? Which algorithm really ran, and how do you
 # know?
 #
@@ -1465,9 +1465,9 @@ second_order.answer(
 # %% [markdown]
 # ## Question 2: the second collective (8 points)
 #
-# Which collective did you take, and which algorithm would you use for it, when? Explain the best
-# and the worst of your measurement. What does this collective cost that a broadcast doesn't: blocks
-# that grow on the way, operations to compute, no data at all?
+# Which collective did you choose, and when would you use which algorithm? Explain the best and the
+# worst of your measurement. What does this collective cost that a broadcast doesn't: blocks that
+# grow on the way, operations to compute, no data at all?
 #
 # Points are given for
 #

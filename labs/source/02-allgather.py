@@ -704,7 +704,7 @@ slowest = max(times, key=times.get)
 curves.answer(
     "By the model all are flat while start-ups dominate (one message costs as much as its bytes at "
     f"{byte_size(model.half_size)}) and linear well above that. Slowest of the measured ones at "
-    f"{byte_size(max(SIZES))} on {max(PROCESSES)} ranks: {slowest}. Is it what your cost says?",
+    f"{byte_size(max(SIZES))} on {max(PROCESSES)} ranks: {slowest}. Is that what your cost says?",
     right=slowest,
 )
 
@@ -880,11 +880,11 @@ with_barriers.answer(
 # %% [markdown]
 # ## Question 1 (8 points)
 #
-# How do the differences between the algorithms change with the size of the block? Argue with the
-# numbers of rounds, messages and bytes, and with how many messages a rank sends one after the other,
-# not with the picture alone. From α and β, above which size do bytes cost more than start-ups? Is
-# another algorithm the fastest above that size, according to the model? According to your
-# measurement, and the simulation? If they disagree, why?
+# How do the differences between the algorithms change with the size of the block? Argue from the
+# numbers of rounds, messages and bytes, and from how many messages a rank sends one after the
+# other, not from the picture alone. From α and β, above which size do bytes cost more than
+# start-ups? Is another algorithm the fastest above that size, according to the model? According to
+# your measurement, and the simulation? If they disagree, why?
 #
 # Points are given for
 #
@@ -968,8 +968,8 @@ sorted_times.answer(
 # %% [markdown]
 # ## A published table
 #
-# In 2021, a university homework asked for two of these methods: gather and send to all, and
-# pairwise exchange. One report published these times, each the maximum over the ranks (source:
+# In 2021, a university homework assignment asked for two of these methods: gather and send to all,
+# and pairwise exchange. One report published these times, each the maximum over the ranks (source:
 # `data/README.md`).
 #
 # **Predict:** how long does it take one core to copy 1 MiB? How long does the shortest message

@@ -971,10 +971,10 @@ except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on t
 print(times["machine"][0], times["date"][0], sep=", ")
 
 # %% [markdown]
-# Beside the times is the simplest possible model: the bytes of the busiest link, from a recording,
-# divided by its 1 Gbit/s. No run of long messages can be faster. (A link lets a few KiB through at
-# once before it throttles, so a short run may be a little faster.) The model excludes latencies,
-# copies, waiting, and the sharing of processors.
+# The simplest possible model is shown beside the times: the bytes of the busiest link, from a
+# recording, divided by its 1 Gbit/s. No run of long messages can be faster. (A link lets a few KiB
+# through at once before it throttles, so a short run may be a little faster.) The model excludes
+# latencies, copies, waiting, and the sharing of processors.
 
 
 # %%
@@ -1323,10 +1323,10 @@ shared_link.answer(
 # %% [markdown]
 # ## Question 2: which order, and when remapping does not pay (10 points)
 #
-# Why is recursive doubling best in RR order and the ring in SEQ order? Argue with the distances between
-# partners, and with the length of their messages. Then say when remapping does not pay, or even does
-# harm: think of $M$, $Q$ and $m$, of how ranks are already placed, of the network, and of what must be
-# known beforehand.
+# Why is recursive doubling best in RR order and the ring in SEQ order? Argue from the distances
+# between partners, and from the length of their messages. Then say when remapping does not pay, or
+# even does harm: think of $M$, $Q$ and $m$, of how ranks are already placed, of the network, and of
+# what must be known beforehand.
 #
 # Points are given for
 #
