@@ -28,7 +28,7 @@
 #
 # - About 120 minutes. A little C, a little Python. No MPI yet.
 # - 4 MPI ranks on this machine. Two cores are enough.
-# - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
+# - SimGrid, which setup installs, for 64 simulated ranks; without it, that section says what is missing.
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.

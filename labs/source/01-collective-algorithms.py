@@ -30,7 +30,7 @@
 #
 # - About 180 minutes. Reading C; [lab 00](00-first-contact.ipynb): kernels, and α and β.
 # - 4 MPI ranks on this machine. Two cores are enough.
-# - SimGrid, which set-up installs, for 1,024 simulated ranks; without it, that section says what is
+# - SimGrid, which setup installs, for 1,024 simulated ranks; without it, that section says what is
 #   missing.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -600,7 +600,7 @@ known_ranks.answer(
 # #include "mpilab.h"
 # #include <stdlib.h>
 #
-# /* Memory for `elements` elements: hand what it returns to MPI, and `memory` to free(). */
+# /* Memory for `elements` elements: pass the returned address to MPI, and `memory` to free(). */
 # static inline void *make_room(long elements, MPI_Datatype type, void **memory)
 # {
 #     MPI_Aint lower, extent, true_lower, true_extent;
@@ -1304,7 +1304,7 @@ alphas.answer(
 # ## What does a wrong choice cost?
 #
 # A model needn't be accurate to be useful; it must choose well. *Regret* is what its choice costs: 0
-# if it chose the fastest, 50 % if its choice takes 1.5 times as long. First, the choice among our
+# if it chose the fastest, 50% if its choice takes 1.5 times as long. First, the choice among our
 # kernels by the ping-pong's α and β.
 #
 # **Predict:** for which sizes does the model choose a tree, and for which the scatter and allgather?
@@ -1485,7 +1485,8 @@ second_order.answer(
 # best, each rank adds (P-1)/P m bytes and moves about 2m.
 #
 # Unlike in a broadcast, each byte is also computed with, which adds to β in the fit. And for an
-# operation that doesn't commute, binomial must be replaced by linear or in-order binary.
+# operation that doesn't commute, the binomial tree must have its root at rank 0, which then sends
+# the result on; linear combines in rank order without that message.
 # <!-- END SOLUTION -->
 
 # %% [markdown]

@@ -28,7 +28,7 @@
 #
 # - About 150 minutes. Reading C; [lab 00](00-first-contact.ipynb): kernels and deadlocks.
 # - 4 MPI ranks on this machine. Two cores are enough.
-# - SimGrid, which set-up installs, for 64 simulated ranks; without it, that section says what is missing.
+# - SimGrid, which setup installs, for 64 simulated ranks; without it, that section says what is missing.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,

@@ -1144,7 +1144,7 @@ except MpilabError as error:  # SimGrid is not installed
 wrong_order.answer(
     "Both lose about as much: on 16 nodes of 12, the ring in RR order takes 6 times as long as in SEQ "
     "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping recovers "
-    "all of the former, and all but 2 % of the latter: the rest is phase 1. With two hosts, the "
+    "all of the former, and all but 2% of the latter: the rest is phase 1. With two hosts, the "
     "same mistake costs less, because half of all ranks are on the same host.",
     right="both about as much",
 )

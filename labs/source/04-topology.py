@@ -1674,7 +1674,7 @@ Table(
 
 # %%
 remains = mpilab.predict(
-    "", choices=["the flat tree", "by node and group", "within 10 % of each other"]
+    "", choices=["the flat tree", "by node and group", "within 10% of each other"]
 )
 METHODS = ["bcast_binomial", "bcast_node_group", "bcast_two_level", "bcast_reordered"]
 table = mpilab.sweep(

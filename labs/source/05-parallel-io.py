@@ -343,8 +343,8 @@ still_waits.answer(
 # ## The share of I/O
 #
 # Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI,
-# what share is reading and writing, including waiting for it? Theirs was 96 % before, in stage 1, and
-# about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle are our
+# what share is reading and writing, including waiting for it? Theirs was 96% before, in stage 1, and
+# about 38% after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle are our
 # measurements with matrices of the same size, 16 ranks on two cores.
 #
 # **Predict:** will ours be the same? Is more of the difference between stage 1 with text files and stage 3
@@ -1308,7 +1308,7 @@ Table.grid(cells, "16 ranks", across="{}", cells="time", measured=large)
 # %% [markdown]
 # The report also shows the *speed-up* of input and output: how many times as fast as the base case, on
 # the same number of ranks. Below the dashed line, a stage is slower than the base case. Both medians of
-# a ratio are uncertain; the bars are 95 % confidence intervals, from resampling the thirty runs
+# a ratio are uncertain; the bars are 95% confidence intervals, from resampling the thirty runs
 # (*bootstrap*).
 #
 # **Predict:** the authors saw reading scale better than writing. Do we? How much of the speed-up of
@@ -1562,7 +1562,7 @@ for letter, requests in unnamed_readers().items():
 # ## Further reading
 #
 # - G. Chourdakis, N. Knapp, W. Simson: *Worksheet 4: MPI Collectives and MPI-IO*, Programming of
-#   Supercomputers, TU München, 2016. The three stages, and the shares of 96 % and 38 %.
+#   Supercomputers, TU München, 2016. The three stages, and the shares of 96% and 38%.
 # - R. Thakur, W. Gropp, E. Lusk: *Data Sieving and Collective I/O in ROMIO*, Frontiers of Massively
 #   Parallel Computation, 1999.
 # - J. M. del Rosario, R. Bordawekar, A. Choudhary: *Improved Parallel I/O via a Two-phase Run-time

@@ -263,7 +263,7 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # ```
 #
 # `mpilab rules write bcast.csv -o my.rules` makes one from a sweep, and so does the next cell. If one
-# choice is within 5 % of the best at neighboring sizes, or can't be distinguished from it, these sizes
+# choice is within 5% of the best at neighboring sizes, or can't be distinguished from it, these sizes
 # share a rule.
 #
 # **Predict:** how many rules will there be for your measurements?
@@ -1071,7 +1071,7 @@ rank_1.answer(
 # equally fast, and ranks don't enter at the same moment. Experiment: repeat over hours and
 # allocations, and compare spreads, not medians; delay one rank on purpose.
 #
-# Better shown by simulation: what messages alone cost, the same every time. So differences of 1 % are
+# Better shown by simulation: what messages alone cost, the same every time. So differences of 1% are
 # differences, and more ranks than anybody has can be tried, on a network that isn't built yet.
 # <!-- END SOLUTION -->
 
