@@ -102,8 +102,8 @@ cluster
 # | between nodes of a group | the links of two nodes to their switch | 1 Gbit/s |
 # | between groups | the links of two switches to the core as well | 200 Mbit/s |
 #
-# All hosts of a group share the one link of their switch. If it is slower than the links of all its
-# hosts together, messages that leave the group at the same time must share it.
+# All hosts of a group share the uplink of their switch. If it is slower than their own links
+# together, messages that leave the group at the same time slow each other down.
 #
 # The cluster of this lab, `two-groups`, has two switches with two hosts each, and two ranks per host.
 # Below, your eight ranks *pretend* to be on it: they send the same messages as they would there, but
@@ -118,9 +118,9 @@ for group, hosts_there in two_groups.groups.items():
 # %% [markdown]
 # ## A tree that ignores the topology
 #
-# Ranks are placed on hosts in some order. In *SEQ* order, a host is filled before the next; in *RR*
-# order, each host gets one rank in turn (lab 03). The binomial broadcast ignores the order: rank 0
-# sends to 4, 2 and 1, rank 4 to 6 and 5, and so on.
+# Ranks are placed on hosts in some order. In *SEQ* order, one host is filled before the next; in
+# *RR* order, each host gets one rank in turn (lab 03). The binomial broadcast ignores the order:
+# rank 0 sends to 4, 2 and 1, rank 4 to 6 and 5, and so on.
 #
 # **Predict:** in RR order rank $r$ is on host $r \bmod 4$. How many of the seven messages stay on a
 # host? How many go from the left group to the right one? Each carries 1 KiB.
@@ -146,13 +146,14 @@ crossing_flat.answer(
 )
 
 # %% [markdown]
-# The line *crossing* counts them. Now the same as a network. Each link has two lanes, up on the
-# left and down on the right; the number in a box is the traffic on its link. Step through the rounds.
+# The line *crossing* counts them. Below is the same run as a network. Each link has two lanes, up on
+# the left and down on the right; the number in a box is the traffic on its link. Step through the
+# rounds.
 #
-# The *busiest* link here is the one with the most bytes. Later figures know how fast each link is;
-# there, it is the one that needs the longest time.
+# The *busiest* link here is the one with the most bytes. Later figures take the speed of each link
+# into account; there, it is the one that needs the most time.
 #
-# **Predict:** which link carries most? In which round is it used?
+# **Predict:** which link carries the most bytes? In which rounds?
 
 # %%
 carries_most = mpilab.predict(
@@ -249,8 +250,8 @@ flat = [row("bcast_binomial", order, count=256) for order in ("seq", "rr", "shuf
 Table(flat, COLUMNS)
 
 # %% [markdown]
-# *Shuffled* is SEQ with the lines of the hostfile in another order, *random* draws the host of each
-# rank. (`mpilab hostfile two-groups --order shuffled` writes such a hostfile.)
+# *Shuffled* is SEQ with the lines of the hostfile in another order; *random* puts each rank on a
+# random host. (`mpilab hostfile two-groups --order shuffled` writes such a hostfile.)
 
 # %% [markdown]
 # ## Leaders
@@ -267,11 +268,11 @@ Table(flat, COLUMNS)
 #
 # Each level is a binomial tree. `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` tells which ranks
 # are on the same node. Groups are harder. MPI 4.0 has a call for them, `MPI_Comm_split_type` with
-# `MPI_COMM_TYPE_HW_GUIDED` and the name of a resource in the info; but which resources there are is
-# up to the library. Open MPI 5 knows parts of a node (cores, caches, NUMA nodes) and no switches: it
-# returns `MPI_COMM_NULL`. So the kit's kernels ask `mpilab_place()`, which knows groups from Slurm
-# (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for each rank), or from a list that you write
-# (`MPILAB_GROUPS`): under `mpirun`, write the list.
+# `MPI_COMM_TYPE_HW_GUIDED` and the name of a resource in the info object; but which resources exist
+# is up to the library. Open MPI 5 knows parts of a node (cores, caches, NUMA nodes) and no
+# switches: it returns `MPI_COMM_NULL`. So the kit's kernels ask `mpilab_place()`, which gets the
+# groups from Slurm (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for each rank), or from a list that
+# you write (`MPILAB_GROUPS`): under `mpirun`, write the list.
 #
 # **Predict:** how many messages will cross nodes, and how many groups? Does the order of the ranks
 # matter?
@@ -324,7 +325,7 @@ less_traffic.answer(
 )
 
 # %% [markdown]
-# And all four, in two orders. Here the bytes are the least that there can be, whatever the order.
+# Now all four, in two orders. Here the bytes that cross are the minimum, whatever the order.
 
 # %%
 by_levels = [
@@ -335,10 +336,10 @@ by_levels = [
 Table(by_levels, COLUMNS)
 
 # %% [markdown]
-# Don't conclude too much: with two nodes a group and two ranks a node, all four come out the same.
+# Don't conclude too much: with two nodes per group and two ranks per node, all four come out the same.
 #
 # **Predict:** with *three* nodes in each of two groups, at least 5 messages cross nodes, and one
-# crosses groups. Which of the four still does with one?
+# crosses groups. Which of the four still cross groups only once?
 
 # %%
 still_one = mpilab.predict(
@@ -359,28 +360,30 @@ still_one.answer(
 )
 
 # %% [markdown]
-# The tree over all leaders knows no groups, and a tree in rank order fits them only where powers of
-# two do. `bcast_group`, in turn, knows no nodes; that costs it bytes as soon as a group has nodes of
-# three ranks. Only `bcast_node_group` crosses every border the least number of times on any cluster.
+# The tree over all leaders ignores groups, and a tree in rank order fits them only where their
+# sizes are powers of two. `bcast_group`, in turn, has no node leaders; that costs it bytes as soon
+# as a group has nodes of three ranks. Only `bcast_node_group` crosses every boundary as rarely as
+# possible on any cluster.
 
 # %% [markdown]
 # ## The root as the leader
 #
 # The leader could always be the lowest rank of its node. Then, if the root isn't the lowest rank of
 # its node, the message must first go from the root to its leader, and the leaders must find out which
-# of them begins. A published assignment (Bijlani and Raol, 2021) counted the cost: two more sends and
-# one more broadcast, of a rank, before the first byte of data moves on.
+# of them begins. A published assignment (Bijlani and Raol, 2021; below, *the report*) counted the
+# cost: two more sends and a broadcast of a rank, before the first byte of data moves on.
 #
-# Its solution takes one argument of `MPI_Comm_split`. In a new communicator, ranks are ordered by
+# Its solution is one argument of `MPI_Comm_split`. In a new communicator, ranks are ordered by
 # their `key`. Give the root the smallest key, and it is rank 0 in every communicator that it is in:
-# of its node, of the leaders, of the leaders of the groups. No rank has to ask where the root is.
+# that of its node, of the leaders, of the leaders of the groups. No rank has to ask where the root
+# is.
 
 # %% [markdown]
 # ## Exercise 1: a broadcast by nodes, in C (18 points)
 #
-# Complete `bcast_two_level`: first among the leaders of all nodes, then on each node, down a binomial
-# tree each. The loop over these two levels and the clean-up are given. You write the key, the two
-# communicators, and the tree.
+# Complete `bcast_two_level`: it broadcasts among the leaders of all nodes, then on each node, each
+# time down a binomial tree. The loop over these two levels and the clean-up are given. You write
+# the key, the two communicators, and the tree.
 #
 # ```
 #    two nodes {0 1 2 3} {4 5 6 7}, root 2
@@ -392,8 +395,7 @@ still_one.answer(
 #
 # - for any number of nodes, of any size, with the ranks on them in any order;
 # - for any root, any count (including 0) and any datatype, and in strict mode;
-# - with $P-1$ messages, of which $M-1$ cross nodes, also for a root that isn't the lowest rank of
-#   its node;
+# - with $P-1$ messages, of which $M-1$ cross nodes, even if the root isn't the lowest rank of its node;
 # - in at most $\lceil \log_2 M \rceil + \lceil \log_2 Q \rceil$ rounds, with $Q$ ranks on the
 #   fullest node. So to which ranks must a leader send first?
 # - in *simulated* time, at least three times as fast as a binomial tree that ignores nodes, for 256 KiB
@@ -414,7 +416,7 @@ still_one.answer(
 # | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | the ranks of this rank's node, in the order of their keys |
 # | `MPI_Comm_split(comm, color, key, &leaders)` | the ranks with the same color; with the color `MPI_UNDEFINED`, a rank gets `MPI_COMM_NULL` |
 #
-# Where to start: count the ranks from the root. What does that number do as a key?
+# Where to start: number the ranks from the root. What does that number do as a key?
 
 # %% nbgrader={"grade": true, "grade_id": "two_level", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_two_level
@@ -476,9 +478,9 @@ lab.check("two_level")
 # %% [markdown]
 # ## Caching on the communicator
 #
-# Your kernel creates its communicators in every call. That is a collective operation: all ranks
-# exchange colors and keys, and agree on an identifier for the new communicator. It takes longer than
-# a short broadcast. But which ranks share a node doesn't change from call to call.
+# Your kernel creates its communicators in every call. Each creation is collective: all ranks
+# exchange colors and keys, and agree on an identifier for the new communicator. That takes longer
+# than a short broadcast. But which ranks share a node doesn't change from call to call.
 #
 # MPI lets a library cache data on a communicator, as an *attribute*, with a function that is called
 # when the communicator is freed:
@@ -486,10 +488,10 @@ lab.check("two_level")
 # ```c
 # static int key = MPI_KEYVAL_INVALID;
 #
-# if (key == MPI_KEYVAL_INVALID)                            /* once in a process */
+# if (key == MPI_KEYVAL_INVALID)                            /* once per process */
 #     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_levels, &key, NULL);
 # MPI_Comm_get_attr(comm, key, &levels, &found);
-# if (!found) {                                             /* once for a communicator */
+# if (!found) {                                             /* once per communicator */
 #     levels = build_levels(comm);
 #     MPI_Comm_set_attr(comm, key, levels);
 # }
@@ -509,11 +511,11 @@ lab.check("two_level")
 # why not put the ranks in that order, and use the tree as it is? `MPI_Comm_split` sorts by keys: with
 # one color for all ranks, it creates a communicator of the same ranks in the order that you want.
 #
-# The published assignment had the key `10000 * group + 100 * node - rank`, with numbers for groups
-# and nodes from the names of the hosts. On the new communicator it called `MPI_Bcast`.
+# The report's code used the key `10000 * group + 100 * node - rank`, with numbers for groups and
+# nodes from the host names. On the new communicator it called `MPI_Bcast`.
 #
-# **Predict:** ranks 0 to 7 in RR order, in the order of their hosts: 0 4 1 5 2 6 3 7. Which ranks does
-# rank 0 send to, and over which links?
+# **Predict:** ranks 0 to 7, placed in RR order and sorted by host: 0 4 1 5 2 6 3 7. Which ranks
+# does rank 0 send to, and over which links?
 
 # %%
 children = mpilab.predict("", choices=["4, 2 and 1", "2, 1 and 4", "4, 1 and 5", "1, 2 and 3"])
@@ -545,8 +547,8 @@ children.answer(
 # - The ranks of a node are consecutive, and so are the nodes of a group. Which of the other groups
 #   comes first, and which node in it, is up to you.
 # - Where all numbers are powers of two, $M-1$ messages cross nodes and $G-1$ cross groups, in
-#   $\lceil \log_2 P \rceil$ rounds. Otherwise at most $\lfloor \log_2 k \rfloor + 1$ messages go
-#   into the $k$ ranks of a node or a group: that is what a binomial tree does with $k$ consecutive
+#   $\lceil \log_2 P \rceil$ rounds. Otherwise at most $\lfloor \log_2 k \rfloor + 1$ messages enter
+#   the $k$ ranks of a node or a group: that is what a binomial tree does with $k$ consecutive
 #   ranks.
 #
 # It must work for the same cases as exercise 1, with the same calls, and be as fast in simulated time.
@@ -560,10 +562,10 @@ children.answer(
 # | `split_by_name(comm, name, key, &made)` | the ranks that gave the same name, in the order of their keys |
 # | `ranks_in(from, 1, comm, &leader)` | given: the rank in `comm` of rank 0 of `from` |
 #
-# A key is an `int`: with at most 1,000 ranks, three numbers below $P$ go into one.
+# A key is an `int`: with at most 1,000 ranks, three numbers below $P$ fit into one.
 #
-# Where to start: a group is identified by its leader, and so is a node. Count leaders from the root,
-# too: which number does the root's group get? What are the three parts of the key?
+# Where to start: a group is identified by its leader, and so is a node. Number leaders from the
+# root, too: which number does the root's group get? What are the three parts of the key?
 
 # %% nbgrader={"grade": true, "grade_id": "reordered", "locked": false, "points": 17, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_reordered
@@ -625,12 +627,12 @@ lab.check("reordered")
 # %% [markdown]
 # ## The same by formulas
 #
-# On a *regular* cluster every one of $G$ groups has $N$ nodes with $Q$ ranks each. Then $M = GN$,
-# and $P = GNQ$. Take powers of two, and root 0.
+# On a *regular* cluster, each of $G$ groups has $N$ nodes with $Q$ ranks each. Then $M = GN$, and
+# $P = GNQ$. Take powers of two, and root 0.
 #
-# In the binomial tree the parent of $v$ is $v$ without its lowest bit that is 1. Call that bit
-# $2^k$. In RR order, rank $v$ is on node $v \bmod M$, and the nodes are numbered group by group:
-# node $i$ is in group $\lfloor i / N \rfloor$.
+# In the binomial tree, the parent of $v$ is $v$ with its lowest 1 bit cleared. Call that bit $2^k$.
+# In RR order, rank $v$ is on node $v \bmod M$, and the nodes are numbered group by group: node $i$
+# is in group $\lfloor i / N \rfloor$.
 #
 # For which bits is the parent on the same node? For which is it at least in the same group? How
 # many ranks have such a bit?
@@ -644,7 +646,7 @@ lab.check("reordered")
 # | `"flat_seq"` | the binomial broadcast of $m$ bytes in SEQ order; $G$, $N$, $Q$ are powers of two |
 # | `"flat_rr"` | the same in RR order; powers of two |
 # | `"levels"` | the broadcast by node and group, in any order; any numbers |
-# | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, those send what they have to the leader of their group, and those to the root; any numbers |
+# | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, node leaders send what they have to the leader of their group, and group leaders to the root; any numbers |
 #
 # In a gather, the data does not shrink on the way: count how often each block crosses. The root leads
 # its node and its group.
@@ -698,11 +700,11 @@ for way, (kernel, order) in RUNS.items():
 # ## Reduce: the broadcast in reverse
 #
 # What goes down a tree as a message can go up it as a partial result. So the levels do for a reduce
-# what they do for a broadcast: each node sends up one message, the sum of its ranks, and so does each
-# group.
+# what they do for a broadcast: each node sends up one message, the sum over its ranks, and so does
+# each group.
 #
-# But the ranks of a node need not be consecutive. In RR order, node n1 combines the data of ranks 0 and
-# 4. If the operation commutes, that is as good as any other order. If it doesn't, the result would be
+# But the ranks of a node need not be consecutive. In RR order, node n1 combines the data of ranks 0
+# and 4. If the operation commutes, that is as good as any other order. If it doesn't, the result is
 # wrong.
 #
 # **Predict:** below, `"compose"` doesn't commute. How will its bytes between groups differ from
@@ -724,8 +726,8 @@ for op in ("sum", "compose"):
     run = mpilab.run("reduce_node_group", places="two-groups rr", count=256, op=op, seed=SEED)
     found[op] = counts(run.result.recording, run.levels)["group_bytes"]
 composed.answer(
-    f"By levels, {byte_size(found['compose'])} instead of {byte_size(found['sum'])}: partial results "
-    "of consecutive ranks only may be combined, and in RR order these are on different nodes.",
+    f"By levels, {byte_size(found['compose'])} instead of {byte_size(found['sum'])}: only partial "
+    "results of consecutive ranks may be combined, and in RR order these are on different nodes.",
     right="more bytes",
 )
 
@@ -742,8 +744,8 @@ composed.answer(
 # is the lower bound, and in RR order all of the following algorithms reach it. So levels can't save
 # bytes there. What do they save?
 #
-# **Predict:** how many messages come to the root of `gather_node`? Which kernels send
-# some blocks between nodes twice, and why?
+# **Predict:** how many messages does the root receive in `gather_node`? Which kernels send some
+# blocks between nodes twice, and why?
 
 # %%
 gathered = mpilab.predict("", between=(1, 7), unit="messages")
@@ -760,22 +762,22 @@ gathered.answer(
 )
 
 # %% [markdown]
-# They save messages: the root receives $M-1$ from other nodes instead of $P-Q$, and a message of a few
-# bytes costs nearly as much as one of many.
+# Levels save messages: the root receives $M-1$ from other nodes instead of $P-Q$, and a short
+# message costs nearly as much as one $Q$ times as long.
 #
 # The price is memory, and waiting. The leader of a node needs a buffer of $Qm$ bytes, the leader of a
 # group $NQm$; and it can't pass anything on until it has everything. Meanwhile the slow link is idle.
 # In `gather_pipelined`, blocks travel one by one.
 #
-# At the root, blocks arrive in the order of nodes. It must put them where they belong, which the report
-# calls *unshuffling*. The kit's kernels receive with a datatype that does so.
+# At the root, blocks arrive in the order of nodes. Putting them where they belong is what the
+# report calls *unshuffling*. The kit's kernels receive with a datatype that does so.
 
 # %% [markdown]
 # ## Gather at a leader, then send (optional)
 #
 # No points depend on this exercise. Write the gather by nodes yourself: each rank sends its block to the leader of
-# its node, and each leader sends what it has to the root. That is the first gather of the report: as there, a
-# leader also tells the root whose blocks these are, so that the root can unshuffle them.
+# its node, and each leader sends what it has to the root. As in the first gather of the report, a leader also
+# tells the root whose blocks these are, so that the root can unshuffle them.
 #
 # ```
 #    nodes {0 2} {1 3}, root 0
@@ -783,14 +785,14 @@ gathered.answer(
 #    among the leaders    1 -> 0     one message: the ranks 1 and 3, then their blocks
 # ```
 #
-# Given are two communicators, which are right once the key is, and memory. You write the key, and what each of
-# three does: a rank that leads nothing, a leader, and the root.
+# You are given two communicators, which are right once the key is, and memory. You write the key,
+# and what each kind of rank does: one that leads nothing, a leader, and the root.
 #
-# - Use point-to-point calls only. Between nodes goes one message for each other node.
+# - Use point-to-point calls only. Each other node sends the root's node one message.
 # - `MPI_Pack` turns a block of any datatype into bytes, and a block that was sent with its datatype may be received
 #   as `MPI_PACKED` bytes.
-# - Only the root may read the receive arguments. With `MPI_IN_PLACE`, its block is in place already;
-#   `place_own_block` does both.
+# - Only the root may read the receive arguments. With `MPI_IN_PLACE`, its block is in place
+#   already; `place_own_block` handles both cases.
 
 # %%
 # %%kernel gather_then_send
@@ -820,8 +822,8 @@ gathered.answer(
 #     MPI_Type_size(rank == root ? recvtype : sendtype, &type_size);
 #     const int bytes = type_size * (rank == root ? recvcount : sendcount);
 #
-#     /* who: the ranks in comm of this node. held: room for a message with any node's blocks, and the
-#      * ranks whose they are before them. */
+#     /* who: the ranks of this node, as numbered in comm. held: room for a message with any node's
+#      * blocks, preceded by the ranks that they come from. */
 #     int *const who = malloc(sizeof(int) * (size_t)size);
 #     const int most = (bytes + (int)sizeof(int)) * size;
 #     char *const held = malloc((size_t)most + 1);
@@ -888,11 +890,10 @@ tree_or_chain.answer(
 )
 
 # %% [markdown]
-# The report tried it too, with `MPI_Ibcast` on both levels, and dropped it: it "performed
-# considerably worse". They turned on asynchronous progress, too, and it was no better; the report
-# doesn't say why. Without it, a non-blocking collective takes its next step only while the rank is
-# in an MPI call. What the network has already been given may still arrive meanwhile, but nothing
-# passes it on.
+# The report's authors tried that, too, with `MPI_Ibcast` on both levels, and dropped it: it
+# "performed considerably worse". Asynchronous progress did not help; they don't say why. Without
+# it, a nonblocking collective takes its next step only while the rank is in an MPI call. Data
+# already handed to the network may still arrive meanwhile, but nothing passes it on.
 
 # %% [markdown]
 # ## Exercise 4: choose by a model, in Python (10 points)
@@ -911,9 +912,9 @@ tree_or_chain.answer(
 # | 2 | chains, in $S$ equal segments of $s = m/S$ bytes | $(G-1)(\alpha + s\beta_g) + (N-1)(\alpha + s\beta_n) + L_Q(\alpha + s\beta_w) + (S-1)(\alpha + s\beta_{max})$ |
 #
 # $L_x = \lceil \log_2 x \rceil$, and $\beta_{max}$ is the largest $\beta$ of a level that is in use:
-# with one group, the links between groups are not. A single rank takes no time. Given are the numbers of
-# messages on each level, `steps` down trees and `hops` along chains, and `cost`, which adds up what
-# messages of one size cost on all three.
+# with one group, the links between groups are not. A single rank takes no time. You are given the
+# numbers of messages on each level, `steps` down trees and `hops` along chains, and `cost`, which
+# adds up what messages of one size cost on all three levels.
 #
 # Where to start: which of them can be cheapest if $Q = 1$? For which $m$ does the third overtake
 # the second? Work it out for $G = 4$, $N = Q = 1$ first.
@@ -956,7 +957,8 @@ lab.check("cheapest", cheapest)
 # one block for each rank of its node. The ranks with the same position on their nodes form a *lane*,
 # along which their block travels, in all lanes at once. Then the ranks of a node exchange the blocks.
 #
-# **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
+# **Predict:** how do the rows of its matrix differ from those of `bcast_node_group`? Do more bytes
+# cross nodes?
 
 # %%
 lane_rows = mpilab.predict("", choices=["more bytes", "as many bytes", "half as many bytes"])
@@ -1010,19 +1012,20 @@ three_rounds.answer(
 
 # %% [markdown]
 # The binomial tree has as few rounds, but they are deceptive: its root starts several sends of a
-# segment in the same round, and its port takes them one by one. The number at the end shows it.
+# segment in the same round, and its network port sends them one by one. The number at the end of
+# its line shows this.
 
 # %% [markdown]
 # ## Alltoallv: data from every rank for every rank
 #
-# In an alltoallv, rank $i$ has `sendcounts[j]` elements for rank $j$, a different number for each pair.
-# *Linear:* all pairs at once, $P(P-1)$ messages. Between two nodes of $Q$ ranks, these are $Q^2$
-# messages in each direction. Each of them costs an $\alpha$, however short it is.
+# In an alltoallv, rank $i$ has `sendcounts[j]` elements for rank $j$; the number may differ for
+# each pair. *Linear:* all pairs at once, $P(P-1)$ messages. Between two nodes of $Q$ ranks, there
+# are $Q^2$ in each direction. Each of them costs an $\alpha$, however short it is.
 #
 # **By leaders**, in three steps:
 #
 # 1. *gatherv* on each node: all ranks send the leader their data for others;
-# 2. *alltoallv* among the leaders: one message for each pair of nodes, with $Q^2$ blocks in it;
+# 2. *alltoallv* among the leaders: one message from each node to each other, with $Q^2$ blocks;
 # 3. *scatterv* on each node: the leader distributes what has arrived.
 #
 # **Predict:** how many messages cross nodes below, linear and by leaders? Will there be fewer bytes
@@ -1042,8 +1045,8 @@ linear, leaders = (
     mpilab.run(f"alltoallv_{name}", places="two-groups rr", count=4, seed=SEED)
     for name in ("linear", "leaders")
 )
-show(traffic_matrix(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
-show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
+show(traffic_matrix(linear.matrix(), linear.levels, title="Linear: 16 bytes per pair"))
+show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes per pair"))
 alltoallvs = ("linear", "leaders", "gathervs", "multilane")
 Table([row(f"alltoallv_{name}", count=4) for name in alltoallvs], COLUMNS)
 
@@ -1057,19 +1060,21 @@ exchanged.answer(
 )
 
 # %% [markdown]
-# The bytes are the same: what is for another node must go there. `alltoallv_gathervs` works process by
-# process. In `alltoallv_multilane`, every rank leads a *lane*: the ranks with its position on their nodes.
+# The bytes are the same: what is for another node must go there. `alltoallv_gathervs` serves one
+# receiving rank after another. In `alltoallv_multilane`, every rank leads a *lane*: the ranks with
+# its position on their nodes.
 #
 # ## The leader's memory
 #
-# The published assignment gave up on this algorithm for long blocks: "the malloc functions fails",
-# with over 1.5 GB at a leader, and its rule keeps it for blocks of moderate size. A leader that
-# collects everything first holds $QPm$ bytes that go out, and as much that has come in. With 8
-# ranks a node, 64 ranks and 2 MiB a pair, that is 1 GiB twice.
+# The report gave up on this algorithm for long blocks: "the malloc functions fails", with over 1.5
+# GB at a leader; its rule uses it for blocks of moderate size only. A leader that collects
+# everything first holds $QPm$ bytes that go out, and as much that has come in. With 8 ranks per
+# node, 64 ranks and 2 MiB per pair, that is 1 GiB twice.
 #
-# But it need not go in one piece. The kit's kernel has a *budget*, `mpilab_tuning.budget_bytes` (8 MiB
-# by default). It cuts each block into enough pieces that what a leader holds for others never exceeds
-# the budget, and overlaps the three steps of different pieces. The harness counts what each rank holds:
+# But the data need not go in one piece. The kit's kernel has a *budget*, `mpilab_tuning.budget_bytes`
+# (8 MiB by default). It cuts each block into enough pieces that what a leader holds for others never
+# exceeds the budget, and overlaps the three steps of different pieces. The harness counts what each
+# rank holds:
 
 # %%
 for budget in (0, 65536, 8192):
@@ -1085,9 +1090,9 @@ for budget in (0, 65536, 8192):
 # %% [markdown]
 # ## Exercise 5: alltoallv by leaders, in C (25 points)
 #
-# Complete `alltoallv_by_leaders`. Given are the communicators, the memory, a table of where blocks begin
-# and how long they are, the packing and unpacking, what a leader receives from its ranks, and what it
-# sends to them. You write the four places that have a number:
+# Complete `alltoallv_by_leaders`. You are given the communicators, the memory, a table of where
+# blocks begin and how long they are, the packing and unpacking, what a leader receives from its
+# ranks, and what it sends to them. You fill in four numbered places:
 #
 # 1. Each rank sends its table and its packed blocks to its leader.
 # 2. A leader computes how many bytes go `out` to the leader of node `to`, and come `in` from that of
@@ -1110,15 +1115,15 @@ for budget in (0, 65536, 8192):
 # | | |
 # |---|---|
 # | `at[i]`, `first[k]` | all ranks, node by node, and where node `k` begins in this order; `first[nodes]` is $P$ |
-# | `parts[2 * q * size + i]` | of rank `q` of this node: where its block for rank `at[i]` begins in what it has packed, and its bytes |
-# | `parts[2 * q * size + size + i]` | the same of the block that it gets from rank `at[i]` |
+# | `parts[2 * q * size + i]` | of rank `q` of this node: where its block for rank `at[i]` begins in its packed data, and its bytes |
+# | `parts[2 * q * size + size + i]` | the same for the block that it gets from rank `at[i]` |
 # | `data[q]`, `come[k]` | what rank `q` of this node has packed, and what has come from node `k` |
 # | `MPI_PACKED`, `MPI_COUNT` | the datatypes of packed bytes, and of the numbers in `parts` |
 #
 # An example: nodes with ranks 0, 1 and 2, 3. With `i->j` for the block from rank $i$ to rank $j$, rank 0
 # has packed `0->0 0->1 0->2 0->3`. The blocks for one node are contiguous, so the leader of the first
-# node sends such pieces, `0->2 0->3 1->2 1->3`, and gets `2->0 2->1 3->0 3->1`. Any other order is right
-# as well, if both leaders agree: those of Bijlani and Raol sort by receiver, `0->2 1->2 0->3 1->3`.
+# node sends such pieces, `0->2 0->3 1->2 1->3`, and gets `2->0 2->1 3->0 3->1`. Any other order works as
+# well, if both leaders agree: those of the report sort by receiver, `0->2 1->2 0->3 1->3`.
 #
 # Where to start: write down the same for nodes with ranks 0, 2, 3 and 1, 4.
 
@@ -1134,7 +1139,7 @@ for budget in (0, 65536, 8192):
 #                          MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
 #                          const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 # {
-#     /* Of a rank's packed blocks: where those for, or from, a rank begin, and how long they are. */
+#     /* Where a rank's packed block for, or from, another rank begins, and how long it is. */
 #     struct part { MPI_Count begin, bytes; };
 #     int rank, size, me, peers, self = 0, nodes = 1, sent_type, received_type, position = 0;
 #     MPI_Comm node, leaders = MPI_COMM_NULL;
@@ -1153,8 +1158,8 @@ for budget in (0, 65536, 8192):
 #         MPI_Comm_size(leaders, &nodes);
 #     }
 #
-#     /* Row q is of rank q of the node: first what it sends to all, then what it gets. data[q] is what
-#      * it has packed, come[k] what has come from node k. */
+#     /* Row q describes rank q of the node: first what it sends to all, then what it gets. data[q] is
+#      * what it has packed, come[k] what has come from node k. */
 #     int *const at = malloc(sizeof(int) * (2 * (size_t)size + 1)), *const first = at + size;
 #     struct part *const parts = malloc(sizeof(struct part) * 2 * (size_t)peers * (size_t)size);
 #     char **const data = calloc((size_t)peers, sizeof(char *));
@@ -1171,7 +1176,7 @@ for budget in (0, 65536, 8192):
 #         }
 #
 #     /* On each node: all hand their blocks, in the order of nodes, to the leader. MPI takes the bytes
-#      * of a message, and of what is packed, as an int. (A type of more has a negative size.) */
+#      * of a message, and of packed data, as an int. (A larger type's size is MPI_UNDEFINED, < 0.) */
 #     const MPI_Count most = total[0] > total[1] ? total[0] : total[1];
 #     if (err == MPI_SUCCESS && (sent_type < 0 || received_type < 0 || most > INT_MAX))
 #         err = MPI_ERR_COUNT;
@@ -1238,7 +1243,7 @@ for budget in (0, 65536, 8192):
 #         free(leaving);
 #     }
 #
-#     /* On each node: what came from rank i for rank q stands behind what came for the q before. */
+#     /* On each node: rank q gets the blocks that have come for it, in the order of `at`. */
 #     for (int q = peers - 1; q >= 0 && me == 0 && err == MPI_SUCCESS; q--) {
 #         const struct part *const row = parts + 2 * q * size + size;
 #         const MPI_Count bytes = row[size - 1].begin + row[size - 1].bytes;
@@ -1296,8 +1301,7 @@ lab.check("by_leaders")
 # them, and down again, with few messages. In the *multi-lane* version, each rank of a node is
 # responsible for a part of the message, and all of them use the network.
 #
-# **Predict:** which of the three allgathers has the busiest link in RR order? Does it change in SEQ
-# order?
+# **Predict:** which of the three allgathers loads its busiest link most in RR order? And in SEQ order?
 
 # %%
 allgathers = mpilab.predict("", choices=["ring", "hierarchical", "pipelined"])
@@ -1329,10 +1333,10 @@ allgathers.answer(
 # %% [markdown]
 # ## A hostfile that suits the tree
 #
-# You can't change the `MPI_Bcast` of the library, but you may be the one who starts the program.
-# `mpirun --map-by seq` takes a hostfile with a line for each rank. The report did the opposite: in the
-# order of lab 03, exercise 4, every message of the binomial tree crosses, and the broadcast took about
-# three times as long.
+# You can't change the library's `MPI_Bcast`, but if you start the program, you can choose an order
+# that suits it: `mpirun --map-by seq` takes a hostfile with a line for each rank. The report did
+# the opposite: in the order of lab 03, exercise 4, every message of the binomial tree crosses, and
+# the broadcast took about three times as long.
 #
 # ## Exercise 6: the best and the worst order, in Python (6 points)
 #
@@ -1343,9 +1347,9 @@ allgathers.answer(
 # ```
 #
 # Write `hosts(root, goal)`. It returns a list with the host of each of the 8 ranks, e.g.
-# `["n1", "n2", …]`, each host twice, for a binomial broadcast from `root`. In it, rank $(v +
+# `["n1", "n2", …]`, each host twice, for a binomial broadcast from `root`. There, rank $(v +
 # \text{root}) \bmod 8$ gets the message from rank $(u + \text{root}) \bmod 8$, where $u$ is $v$
-# without its lowest bit that is 1.
+# with its lowest 1 bit cleared.
 #
 # - `goal` `"best"`: one message crosses groups, and three cross nodes.
 # - `goal` `"worst"`: all seven cross groups.
@@ -1380,7 +1384,7 @@ lab.check("hosts", hosts)
 # %% [markdown]
 # Your two orders for root 0, as a hostfile and as networks (until yours are right, SEQ and RR).
 #
-# **Predict:** how many times longer does the busiest link need in the worst order?
+# **Predict:** how many times as long does the busiest link need in the worst order?
 
 # %%
 worst_order = mpilab.predict("", between=(1, 8), unit="times as long")
@@ -1413,12 +1417,13 @@ worst_order.answer(
 # %% [markdown]
 # ## Measure on real links
 #
-# *Emulated hosts* are parts of this machine with their own names, memory and network interfaces. Real
-# Open MPI sends real TCP between them, over links with a limited rate. The cluster is `four-groups`: 4
-# switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s, a switch 200 Mbit/s to the rest. That
-# needs Linux, and permission to create namespaces. Without these, the lab shows our measurements.
+# *Emulated hosts* are parts of this machine with their own names, shared memory and network
+# interfaces. Real Open MPI sends real TCP between them, over links with a limited rate. The cluster is
+# `four-groups`: 4 switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s, a switch 200 Mbit/s to
+# the rest. That needs Linux, and permission to create namespaces. Without these, the lab shows our
+# measurements.
 #
-# *openmpi* is Open MPI with its defaults: its component *han* knows nodes, but no groups.
+# *openmpi* is Open MPI with its defaults: its component *han* considers nodes, but not groups.
 # *openmpi_no_han* is Open MPI without it (`--mca coll ^han`). If your `bcast_two_level` and
 # `bcast_reordered` pass their checks, they are timed as well.
 
@@ -1458,13 +1463,13 @@ def of(timed, order, size):
 size = max(one.bytes for one in timed)
 
 # %% [markdown]
-# Beside each time is its lower bound: the bytes of its busiest link, from a recording on 16 ranks that
-# pretend to be there, divided by the link's speed. (A link lets a few KiB through at once before it
-# throttles, so a short run may be a little faster.)
+# Each time is shown with its lower bound: the bytes of its busiest link, from a recording on 16
+# ranks that pretend to be there, divided by the link's speed. (A link lets a few KiB through at
+# once before it throttles, so a short run may be a little faster than its bound.)
 #
-# **Predict** for RR order: which link is the busiest, for the flat binomial tree, and by node and
-# group? Two kernels that cut the message into segments have about half the bound of the others by
-# level: which, and why?
+# **Predict** for RR order: which link is the busiest, for the flat binomial tree, and for the
+# broadcast by node and group? Two kernels that cut the message into segments have about half the
+# bound of the others by level: which, and why?
 
 # %%
 limits_rr = mpilab.predict(
@@ -1494,9 +1499,10 @@ limits_rr.answer(
 )
 
 # %% [markdown]
-# In SEQ order, how much do the levels still help, and how much does pipelining? Then the lines of the
-# hostfile are shuffled, the order that the report was measured in. Ranks of a host stay together, groups
-# don't. Kernels that know the groups send the same between them in any order; which of the others notice?
+# In SEQ order, how much do the levels still help, and how much does pipelining? In the second
+# figure, the hostfile's lines are shuffled, as in the report. Ranks of a host stay together, groups
+# don't. Kernels that consider groups send the same between them in any order; which others are
+# affected?
 
 # %%
 show(
@@ -1513,7 +1519,7 @@ show(
 # %% [markdown]
 # Are yours in the figures? They send the same over the links as `node` and `rank_order`, but take
 # longer, perhaps several times as long. What do they do in each call that no recording shows? For
-# `bcast_reordered`, count the communicators; `split_by_name` creates one for each letter.
+# `bcast_reordered`, count the communicators; `split_by_name` creates one for each letter of a name.
 #
 # Everything in numbers: first the broadcasts above, then our own figures for a reduce, a gather and an
 # alltoallv.
@@ -1543,7 +1549,8 @@ Table(
 
 # %% [markdown]
 # Long gathers take what the root's uplink needs, whatever you do: levels can't help. The same is true of
-# long alltoallvs; by leaders, blocks pass through two more memories. Short ones are another matter.
+# long alltoallvs; by leaders, blocks also pass through the leaders' memory. Short ones are another
+# matter.
 #
 # Sixteen ranks share one machine here, so the times of short messages are noisy, and three repetitions
 # are few.
@@ -1551,13 +1558,13 @@ Table(
 # %% [markdown]
 # ## On 8 and 216 simulated ranks
 #
-# SimGrid computes the times on clusters of any size: here in groups whose hosts have links of 100 Gbit/s,
-# and whose switch has one such link for all of them. The times are the same on every machine. The marks
-# are the lower bounds.
+# SimGrid computes the times on clusters of any size: here, on groups whose hosts have links of 100
+# Gbit/s, and whose switch has one such link for all of them. The times are the same on every
+# machine. The marks are the lower bounds.
 #
 # **Predict:** in RR order, by what factor is the broadcast by node and group faster than the binomial
 # tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
-# Will the four versions by level still be the same?
+# Will the four versions by level still be equally fast?
 
 # %% tags=["illustration"]
 on_many = mpilab.predict("", choices=["2 groups", "6 groups"])
@@ -1604,7 +1611,7 @@ on_many.answer(
 # %% [markdown]
 # ## Rules that others found
 #
-# The report chose by rules that were found by trying everything on a campus cluster. For the broadcast:
+# The report's rules were found by measuring everything on a campus cluster. For the broadcast:
 #
 # ```
 # if (ppn == 1)
@@ -1661,7 +1668,7 @@ Table(
 )
 
 # %% [markdown]
-# Few points lead to coarse rules, and medians of few repetitions to wrong ones.
+# Few points lead to coarse rules, and few repetitions to wrong ones.
 #
 # ## What your levels cost, and when they pay (optional)
 #
@@ -1708,21 +1715,22 @@ remains.answer(
 # %% [markdown]
 # ### How many ranks per host?
 #
-# The report measured all its collectives over hosts, ranks per host (`ppn`) and sizes. Of the alltoallv by
-# leaders it says: with 1 to 3 ranks per host, MPI's own is faster; from 4 on, the leaders are, except for very
-# long blocks. The same sweep on three simulated clusters, of 4, 8 and 16 hosts on one switch, takes minutes, so
-# the next cell reads its results. These commands make them, and a page with the figure:
+# The report measured all its collectives over hosts, ranks per host (`ppn`) and sizes. About the
+# alltoallv by leaders it says: with 1 to 3 ranks per host, MPI's own is faster; with 4 or more, the
+# leaders are, except for very long blocks. The same sweep on three simulated clusters, of 4, 8 and
+# 16 hosts on one switch, takes minutes, so the next cell reads its results. This command produces
+# them, and a page with the figure:
 #
 # ```
 # mpilab sweep alltoallv --hosts flat-4x8,flat-8x8,flat-16x8 --ppn 1-8 --sizes 64,256,1K --order shuffled \
 #     --algorithms ours:linear,ours:leaders,ours:multilane,openmpi --plot out/alltoallv.html
 # ```
 #
-# Flat is `linear`: each rank sends its blocks itself, all at once. `openmpi` is Open MPI's default, as SimGrid
-# models it (its rules, and its algorithms), on up to 64 ranks.
+# The flat one is `linear`: each rank sends its blocks itself, all at once. `openmpi` is Open MPI's
+# default, as SimGrid models it (its rules, and its algorithms), on up to 64 ranks.
 #
-# **Predict:** blocks of 64 bytes on 4 hosts: from how many ranks per host on are the leaders faster? Will
-# there be fewer or more on 8 hosts? And with longer blocks?
+# **Predict:** blocks of 64 bytes on 4 hosts: how many ranks per host does it take for the leaders
+# to be faster? Fewer or more on 8 hosts? And with longer blocks?
 
 # %%
 enough = mpilab.predict("", between=(1, 8), unit="ranks per host")
@@ -1752,30 +1760,31 @@ for nodes in (4, 8, 16):
 enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 
 # %% [markdown]
-# For blocks of 64 bytes on 4 hosts it is as in the report: with 1 to 3 ranks per host the leaders lose, from 4
-# on they win. What they save is messages: a rank of `linear` sends $P - 1$ of them, one after the other, and each
-# keeps it busy for 0.2 µs; a leader sends one to each other host, and a few on its own. With few ranks per
-# host there is little to save, and the two more steps, to the leader and from it, cost more.
+# For blocks of 64 bytes on 4 hosts it is as in the report: with 1 to 3 ranks per host the leaders lose,
+# with 4 or more they win. What they save is messages: a rank of `linear` sends $P - 1$ of them, one after
+# the other, and each keeps it busy for 0.2 µs; a leader sends one to each other host, and a few on its
+# own. With few ranks per host there is little to save, and the two more steps, to the leader and from it,
+# cost more.
 #
-# The border is not a property of ppn alone. On 8 and 16 hosts there are more messages to save, so the leaders win
-# from 2 on; for 256 bytes, from 4 on with 8 hosts and from 2 on with 16; for 1 KiB, never. Here the report
-# differs: its leaders won up to 500 KB, and "at an average" by three times; ours, by at most 2.3 times, on 16 hosts.
-# Its network was most likely a slower one, on which a message costs more time of the sender, so that more bytes can
-# be copied in the time that one message less saves. Simulated links also have nothing that many small messages
-# disturb.
+# The threshold does not depend on ppn alone. On 8 and 16 hosts there are more messages to save, so
+# the leaders win from 2 on; for 256 bytes, from 4 on with 8 hosts and from 2 on with 16; for 1 KiB,
+# never. Here the report differs: its leaders won up to 500 KB, and were "at an average" three times
+# as fast; ours, at most 2.3 times, on 16 hosts. Its network was most likely slower: if a message
+# costs the sender more time, saving one pays for copying more bytes. Besides, simulated links don't
+# suffer from many small messages.
 #
-# By its rules, `openmpi` is linear from 4 to 63 ranks, too. On 64 ranks they take a pairwise exchange: one partner
-# after another, so that the start-ups no longer overlap.
+# By its rules, `openmpi` is linear on 4 to 63 ranks, too. On 64 ranks they select a pairwise
+# exchange: one partner after another, so that the start-ups no longer overlap.
 #
-# In the file are also broadcasts, reduces and gathers, each with its flat algorithm: choose their rows by
-# `over_hosts["collective"] == "bcast"`, and draw them against `"ppn"`, `"bytes"` or `"nodes"`.
+# The file also has broadcasts, reduces and gathers, each with its flat algorithm: select their rows
+# by `over_hosts["collective"] == "bcast"`, and draw them against `"ppn"`, `"bytes"` or `"nodes"`.
 
 # %% [markdown]
 # ### An alltoallv that runs out of memory
 #
-# What a leader costs first is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can be:
-# rank 0 collects the blocks of *all* ranks, and then hands each block to its receiver. Find the line in which it
-# asks for the memory. (It uses collectives, so its messages aren't recorded.)
+# The first cost of a leader is memory. Here you can watch a `malloc` fail. The kernel below is as naive as can
+# be: rank 0 collects the blocks of *all* ranks, and then hands each block to its receiver. Find the line that
+# allocates the memory. (It uses collectives, so its messages aren't recorded.)
 
 # %%
 # %%kernel alltoallv_at_root
@@ -1814,7 +1823,7 @@ mpilab.run("alltoallv_at_root", places="two-groups rr", count=BLOCK, seed=SEED)
 # while they are in the kernel.
 #
 # **Predict:** each of the eight ranks has 512 KiB for each rank, itself included. How many bytes does rank 0
-# ask for? How many does a rank of the pairwise exchange need, which sends and receives one block at a time?
+# ask for? How many does a rank need in the pairwise exchange, which sends and receives one block at a time?
 
 # %% tags=["illustration"]
 asked_for = mpilab.predict(
@@ -1855,12 +1864,12 @@ Table(
 )
 
 # %% [markdown]
-# Rank 0 collects $P^2 m$ bytes: with 64 ranks and 256 KiB a pair, 1 GiB. A leader that cuts nothing into pieces
-# collects $QPm$, which only needs a longer block to be as much.
+# Rank 0 collects $P^2 m$ bytes: with 64 ranks and 256 KiB per pair, 1 GiB. A leader that cuts
+# nothing into pieces collects $QPm$: as much with blocks $P/Q$ times as long.
 #
-# `malloc` returns `NULL` under such a limit, or where the system grants no more memory than there is. Many Linux
-# systems grant more, and kill the process when it uses what there is not: then nothing tells the line. So a
-# kernel had better bound what it asks for.
+# `malloc` returns `NULL` under such a limit, or where the system grants no more memory than there
+# is. Many Linux systems grant more, and kill the process when it uses memory that does not exist:
+# then nothing names the line. So a kernel should bound what it allocates.
 #
 # Your `alltoallv_by_leaders` cuts nothing into pieces: with which `count` does it fail under `memory=MEMORY`?
 
@@ -1880,16 +1889,16 @@ Table(
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "bottleneck", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
-# Memory: in an alltoallv by leaders it holds QPm bytes that go out, and as many that came in: at 2 MiB a
-# pair, with 8 ranks a node and 64 ranks, 1 GiB twice. Remedy: cut the blocks into pieces (a budget).
+# Memory: in an alltoallv by leaders it holds QPm bytes that go out, and as many that came in: at 2 MiB
+# per pair, with 8 ranks per node and 64 ranks, 1 GiB twice. Remedy: cut the blocks into pieces (a budget).
 #
-# One core: in an alltoallv of 2 MiB, all bytes of the node pass one rank, which copies them twice. On
-# the link they are no fewer than in the linear one. Remedy: use all ranks, each for a lane.
+# One core: in an alltoallv of 2 MiB, all bytes of the node pass through one rank, which copies them
+# twice. On the link they are no fewer than in the linear one. Remedy: use all ranks, each for a lane.
 #
-# Waiting: in a gather of 2 MiB a rank, the slow link is idle until the first leader has all blocks of
+# Waiting: in a gather of 2 MiB per rank, the slow link is idle until the first leader has all blocks of
 # its node. Remedy: pass them on one by one, in a pipeline.
 #
-# It is better to have no leaders with one rank a node, and for long blocks that all differ (gather,
+# It is better to have no leaders with one rank per node, and for long blocks that all differ (gather,
 # alltoallv): the bytes that cross, and so the bound, are the same without them.
 # <!-- END SOLUTION -->
 

@@ -24,8 +24,8 @@ int gather_then_send(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
     MPI_Type_size(rank == root ? recvtype : sendtype, &type_size);
     const int bytes = type_size * (rank == root ? recvcount : sendcount);
 
-    /* who: the ranks in comm of this node. held: room for a message with any node's blocks, and the
-     * ranks whose they are before them. */
+    /* who: the ranks of this node, as numbered in comm. held: room for a message with any node's
+     * blocks, preceded by the ranks that they come from. */
     int *const who = malloc(sizeof(int) * (size_t)size);
     const int most = (bytes + (int)sizeof(int)) * size;
     char *const held = malloc((size_t)most + 1);
