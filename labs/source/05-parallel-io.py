@@ -20,7 +20,7 @@
 #
 # - Why reading and writing files can take more time than all the computing.
 # - Cannon's algorithm for the product of two matrices, and three ways to feed it from files.
-# - To let a rank see its own part of a file only: displacement, subarray, view.
+# - To let a rank see only its own part of a file: displacement, subarray, view.
 # - To write *data sieving* and a *two-phase read* in C, with a bounded buffer.
 # - To count requests and bytes, by formula and in a recording, and to read an *access map*.
 # - When collective I/O pays, and what hints are.
@@ -113,8 +113,8 @@ cluster
 #
 # (Round figures, to show orders of magnitude.)
 #
-# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind: the whole
-# lab is about which of the two a method pays with.
+# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind: the
+# whole lab is about which of the two prices a method pays.
 #
 # **Predict:** a rank needs 2048 rows of 4 KiB each, from all over a file of 32 MiB. Which takes longer
 # on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By what factor?
@@ -186,7 +186,7 @@ begins.answer(
 #
 # Which rank gets which part of the matrix? The $P$ ranks form a *grid* of $R$ rows and $C$ columns, $P
 # = RC$. The matrix is cut into *plain blocks*: a rank gets $\lceil \text{rows}/R \rceil$ rows and
-# $\lceil \text{columns}/C \rceil$ columns; the last ones get the remainder, which may be nothing. The
+# $\lceil \text{columns}/C \rceil$ columns; the last ranks get the remainder, which may be nothing. The
 # *part* of a rank has its rows one after the other in memory, without gaps.
 #
 # ```
@@ -209,12 +209,12 @@ begins.answer(
 # $$C_{ij} = \sum_k A_{ik} B_{kj}$$
 #
 # Rank $(i, j)$ needs a whole row of blocks of $A$ and a whole column of blocks of $B$, but it has
-# memory for only one of each. So the blocks move: first, each row $i$ of $A$ moves $i$ places to the
-# left, and each column $j$ of $B$ moves $j$ places up. Then all ranks multiply, pass $A$ on to the left
-# and $B$ up, and so on, $\sqrt P$ times.
+# memory for only one of each. So the blocks move: first, row $i$ of the blocks of $A$ rotates $i$
+# places to the left, and column $j$ of those of $B$ rotates $j$ places up. Then all ranks multiply,
+# pass $A$ on to the left and $B$ up, and so on, $\sqrt P$ times.
 #
 # **Predict** for 3 × 3 ranks: which blocks does rank (1, 2) hold when all are aligned? In which
-# figure do the colors of the left and the right picture agree, and why must they?
+# steps do the colors of the left and the right picture agree, and why must they?
 
 # %%
 aligned = mpilab.predict(
@@ -226,7 +226,7 @@ show(cannon_steps(3))
 # Your prediction beside what happens
 aligned.answer(
     "A(1, 0) and B(0, 2): row 1 of A has moved one place to the left, column 2 of B two places up. The "
-    "colors agree in all figures but the first. They must, because a rank multiplies A(i, k) by B(k, j).",
+    "colors agree in all steps but the first. They must, because a rank multiplies A(i, k) by B(k, j).",
     right="A(1, 0) and B(0, 2)",
 )
 
@@ -234,9 +234,9 @@ aligned.answer(
 # A block of $A$ with second index $k$ has the same color as a block of $B$ with first index $k$. Only
 # those can be multiplied.
 #
-# If the size is not divisible, blocks are padded with zeros, which add nothing. If $P$ is not a square,
-# the program refuses: on a grid with rows and columns of different lengths, some blocks would never
-# meet.
+# If the size is not divisible by $\sqrt P$, blocks are padded with zeros, which add nothing. If $P$
+# is not a square, the program refuses: on a grid with rows and columns of different lengths, some
+# blocks would never meet.
 #
 # ## Three ways to distribute the data
 #
@@ -254,14 +254,14 @@ aligned.answer(
 # no process holds more than its own blocks. (The program is in `src_c/programs/cannon/`: `stage_1.c`,
 # `stage_2.c`, `stage_3.c`.)
 #
-# Would non-blocking collectives help in stage 2? The authors decided against them, for want of a
-# potential gain. A non-blocking call saves time only if a rank has something else to do meanwhile, and
-# here it has nothing to multiply before its blocks have arrived.
+# Would nonblocking collectives help in stage 2? The authors decided against them, expecting no
+# gain. A nonblocking call saves time only if a rank has something else to do meanwhile, and here it
+# has nothing to multiply before its blocks have arrived.
 #
 # There is one more difference. The students began with *text* files, in which rank 0 had to convert
 # every number from digits to a double. A text file can't be read through a view, because the position
-# of a row is unknown until all rows before it have been read. So they first made binary files for stage
-# 3. Stages 1 and 2 of ours read both.
+# of a row is unknown until all rows before it have been read. So they first made binary files for
+# stage 3. Our stages 1 and 2 read both.
 #
 # **Predict:** which of the four runs below spends the most time reading? Which of them differ in their
 # results?
@@ -294,11 +294,11 @@ most_reading.answer(
 )
 
 # %% [markdown]
-# Which ranks wait, and for what? The authors of the report drew these pictures with Vampir; here they
-# are from our own recordings: stage 1 with text files beside stage 3, on the same time scale. A bar is
-# an MPI call, its color the kind of call. (Rank 0 of stage 1 reads its files without MPI, so it has no
-# bar there.) To open such a recording in Vampir, `mpilab cannon STAGE A B --trace run.otf2` writes it in
-# Score-P's format; so does `mpilab run KERNEL`.
+# Which ranks wait, and for what? The authors of the report drew such pictures with Vampir; these are
+# from our own recordings: stage 1 with text files beside stage 3, on the same time scale. A bar is an
+# MPI call, its color the kind of call. (Rank 0 of stage 1 reads its files without MPI, so it has no bar
+# there.) To open such a recording in Vampir, `mpilab cannon STAGE A B --trace run.otf2` writes it in
+# OTF2, Score-P's format; so does `mpilab run KERNEL`.
 #
 # **Predict:** in stage 1, how can you see when rank 0 is reading, and what are the others doing
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
@@ -342,8 +342,8 @@ still_waits.answer(
 # %% [markdown]
 # ## The share of I/O
 #
-# Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI,
-# what share is reading and writing, including waiting for it? Theirs was 96% before, in stage 1, and
+# Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI, what
+# share is reading and writing, including waiting for them? Theirs was 96% before, in stage 1, and
 # about 38% after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle are our
 # measurements with matrices of the same size, 16 ranks on two cores.
 #
@@ -463,8 +463,8 @@ one_color.answer(
 # %% [markdown]
 # ## A view
 #
-# A rank can tell MPI once what its part looks like in the file. After that, it sees nothing else: the
-# part appears without gaps, and a single request can read all of it. This *view* has
+# A rank can tell MPI once where its part is in the file. After that, it sees nothing else: the part
+# appears without gaps, and a single request can read all of it. This *view* has
 #
 # - a *displacement* in bytes: everything before it, such as a header, is hidden;
 # - an *etype*, the unit of all counts and offsets: here, `MPI_DOUBLE`;
@@ -484,7 +484,7 @@ one_color.answer(
 # restore the view. The rest is given: a rank creates a type only if its part isn't empty, and frees it.
 #
 # - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
-# - It must work for any number of ranks, any grid and any size, also where a part is empty.
+# - It must work for any number of ranks, any grid and any size, even if a part is empty.
 #   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
 # - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
 #   `MPI_BYTE`.
@@ -501,12 +501,12 @@ one_color.answer(
 #
 # | | |
 # |---|---|
-# | `part_of(matrix, rank)` | a `struct mpilab_part`: `grid_row`, `grid_column`, where the rank stands; `rows`, `columns`, how much it has |
+# | `part_of(matrix, rank)` | a `struct mpilab_part`: `grid_row`, `grid_column`, the rank's position; `rows`, `columns`, its part's size |
 # | `MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type)` | of an array of `sizes[0]` × `sizes[1]`, the `subsizes` from `starts` on; none of the `subsizes` may be 0 |
 # | `MPI_Type_create_darray(P, rank, 2, sizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_DOUBLE, &type)` | block-cyclic with `MPI_DISTRIBUTE_CYCLIC` in both `distribs`; `dargs` are the sizes of a block, `psizes` those of the grid |
-# | `MPI_File_set_view(file, displacement, etype, filetype, "native", MPI_INFO_NULL)` | from now on, offsets count from the displacement |
+# | `MPI_File_set_view(file, displacement, etype, filetype, "native", MPI_INFO_NULL)` | from now on, offsets count visible etypes |
 #
-# Where to start: take plain blocks, a size that divides, and four ranks. Which row and column of the
+# Where to start: take plain blocks, a divisible size, and four ranks. Which row and column of the
 # matrix is the first one of the rank in row 1, column 0 of the grid?
 
 # %% nbgrader={"grade": true, "grade_id": "view", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -514,7 +514,7 @@ one_color.answer(
 # #include "matrix.h"
 # #include "mpilab.h"
 #
-# /* Which elements of the file, behind the header, are the part of this rank. */
+# /* Which elements of the file, after the header, are the part of this rank. */
 # static int make_part_type(const struct mpilab_matrix *matrix, int rank, int size,
 #                           MPI_Datatype *type)
 # {
@@ -567,8 +567,8 @@ lab.check("view")
 # %% [markdown]
 # One request per rank. But disks have no views. How MPI executes the request is up to the library: it
 # may ask the system for each row separately, or read more than is needed. With `MPI_File_read`, it
-# knows what this rank needs; with `MPI_File_read_all`, what all ranks need. You will now write the two
-# methods that it has for this yourself.
+# knows what this rank needs; with `MPI_File_read_all`, what all ranks need. You will now write its
+# two methods yourself.
 #
 # ## Data sieving
 #
@@ -586,8 +586,8 @@ lab.check("view")
 #
 # On a disk, that pays as long as the unneeded bytes take less time than the requests saved.
 #
-# **Predict:** in plain blocks on a grid of 2 × 2, how many ranks read an element in the middle of
-# the matrix? And on a grid of 4 × 4? What about the corners?
+# **Predict:** in plain blocks on a grid of 2 × 2, how many ranks read an element in the middle of a
+# row of blocks? And on a grid of 4 × 4? What about the corners?
 
 # %%
 overlapping = mpilab.predict("", choices=["1; 1", "1; 4", "2; 4", "4; 16"])
@@ -597,7 +597,7 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 overlapping.answer(
-    "In the middle of a grid row, both ranks of that row, on 4 × 4 all four. The first and the last element "
+    "In the middle of a row of blocks, both of its ranks, on 4 × 4 all four. The first and the last element "
     "of the matrix are read by one rank only. The other two corners are read by as many ranks as the middle: "
     "the end of row 0 lies between two rows of rank 0.",
     right="2; 4",
@@ -609,8 +609,8 @@ overlapping.answer(
 # Complete `read_my_sieving`. Each rank reads all bytes from its first element to its last one, and no
 # others, in contiguous requests.
 #
-# - Given are the buffer and `room`: how many whole elements fit into `mpilab_tuning.buffer_bytes` bytes,
-#   but at least one. A rank with an empty part has returned by then.
+# - You are given the buffer and `room`: how many whole elements fit into
+#   `mpilab_tuning.buffer_bytes` bytes, at least one. Ranks with empty parts have already returned.
 # - A request is for `room` elements, the last one only for what is left.
 # - It must work for any number of ranks, any grid and any size; for two points of the 16, also for
 #   block-cyclic matrices.
@@ -634,7 +634,7 @@ overlapping.answer(
 # #include <limits.h>
 # #include <stdlib.h>
 #
-# /* Number in the file, from 0, of the element at place `index` of this part. */
+# /* Number in the file, from 0, of element `index` of this part. */
 # static MPI_Offset element_at(const struct mpilab_matrix *matrix, struct mpilab_part part, int index)
 # {
 #     // BEGIN SOLUTION
@@ -692,9 +692,9 @@ lab.check("sieving")
 # %% [markdown]
 # ## Two-phase read
 #
-# All ranks of a row of the grid sieve the same bytes. Together they need each byte only once. So let
-# them read each byte once, in large requests, *no matter which rank needs it*, and pass it on in
-# messages, which are much cheaper.
+# All ranks of a row of the grid sieve nearly the same bytes. Together they need each byte only
+# once. So let them read each byte once, in large requests, *no matter which rank needs it*, and
+# pass it on in messages, which are much cheaper.
 #
 # **Phase 1.** Some ranks are *aggregators*. The elements of the file are divided into contiguous *file
 # domains*, one per aggregator. Each aggregator reads its domain from end to end, a buffer at a time.
@@ -728,12 +728,12 @@ round_2.answer(
 # %% [markdown]
 # ## Exercise 3: the two-phase read, in C (36 points)
 #
-# Complete `read_my_two_phase`. Given are
+# Complete `read_my_two_phase`. You are given
 #
 # - the number of `aggregators`, and `room`, the number of elements that fit into the buffer;
-# - `begin_of`, which divides the elements into domains, as equally as possible: if they are not
-#   divisible, the first domains have one element more;
-# - memory for what is read, for a copy of it sorted by ranks, and for counts;
+# - `begin_of`, which divides the elements into domains, as equally as possible: if there is a
+#   remainder, the first domains have one element more;
+# - memory for what is read, for a copy of it sorted by rank, and for counts;
 # - `sort_by_rank`, which makes that copy, and computes where in it the elements for each rank begin, and
 #   how many there are.
 #
@@ -743,10 +743,10 @@ round_2.answer(
 #
 # - An aggregator reads its domain in contiguous requests of `room` elements; the last one is for the
 #   remainder. Which ranks are aggregators you may choose.
-# - After each request, it distributes what it has read before it makes the next one.
+# - After each request, it distributes what it has read, and only then makes the next one.
 # - So every byte of the file after the header is read once, by aggregators only, with
 #   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
-# - It must work for any number of ranks, any grid and any size, also where domains or parts are empty;
+# - It must work for any number of ranks, any grid and any size, even if domains or parts are empty;
 #   for three points of the 36, for block-cyclic matrices; and in strict mode, where every send waits
 #   for its receiver.
 #
@@ -757,7 +757,7 @@ round_2.answer(
 # | | |
 # |---|---|
 # | `dealt(n, matrix->block_rows, matrix->grid_rows, part.grid_row)` | how many of the first `n` rows of the matrix are in a part; likewise with columns |
-# | `MPI_Alltoallv(from, counts, displacements, type, to, counts, displacements, type, comm)` | all displacements in elements, not in bytes; all ranks must call it, also those with nothing to send |
+# | `MPI_Alltoallv(from, counts, displacements, type, to, counts, displacements, type, comm)` | all displacements in elements, not in bytes; all ranks must call it, even those with nothing to send |
 #
 # Where to start:
 #
@@ -775,7 +775,7 @@ round_2.answer(
 # #include <limits.h>
 # #include <stdlib.h>
 #
-# /* Elements of the file, behind its header, from `begin` to before `end`. */
+# /* Elements of the file, after its header: `begin` up to but not including `end`. */
 # struct stretch {
 #     MPI_Offset begin, end;
 # };
@@ -785,7 +785,7 @@ round_2.answer(
 #     return a < b ? a : b;
 # }
 #
-# /* Where domain `number` of so many begins: the first ones have an element more. */
+# /* Where domain `number` of `domains` begins: the first ones may have one element more. */
 # static MPI_Offset begin_of(MPI_Offset total, int domains, int number)
 # {
 #     return total / domains * number + least(number, total % domains);
@@ -805,7 +805,7 @@ round_2.answer(
 #     // END SOLUTION
 # }
 #
-# /* How many elements of this rank's part stand before this element of the file. */
+# /* How many elements of this rank's part come before this element of the file. */
 # static int before(const struct mpilab_matrix *matrix, int rank, MPI_Offset element)
 # {
 #     // BEGIN SOLUTION
@@ -884,7 +884,7 @@ round_2.answer(
 #             to[i] = before(matrix, rank, theirs.begin);
 #             received[i] = before(matrix, rank, theirs.end) - to[i];
 #         }
-#         /* Also after an error of one's own: the others wait. */
+#         /* Even after an error on this rank: the others wait. */
 #         const int sent = MPI_Alltoallv(sorted, counts, from, MPI_DOUBLE, part, received, to,
 #                                        MPI_DOUBLE, comm);
 #         err = err == MPI_SUCCESS ? sent : err;
@@ -899,8 +899,8 @@ round_2.answer(
 lab.check("two_phase")
 
 # %% [markdown]
-# The maps of those of your three readers that pass their checks, with a buffer of 384 bytes and 2
-# aggregators.
+# Here are the maps of those readers of yours that pass their checks, with a buffer of 384 bytes and
+# 2 aggregators.
 #
 # **Predict:** in which map do colors overlap? In which is each row of the file read once? Which one has
 # the fewest requests?
@@ -934,8 +934,8 @@ three_maps.answer(
 # ## Exercise 4: requests and bytes, in Python (18 points)
 #
 # Write `file_requests(method, N, R, C, buffer, A)`, for $N \times N$ doubles in plain blocks on a grid
-# of $R \times C$ ranks. It returns three whole numbers: the requests of the rank that makes most of
-# them, those of all ranks, and the bytes that all ranks ask for together. The header isn't counted.
+# of $R \times C$ ranks. It returns three integers: the requests of the rank that makes the most, those
+# of all ranks, and the bytes that all ranks ask for together. The header isn't counted.
 #
 # | `method` | |
 # |---|---|
@@ -950,8 +950,8 @@ three_maps.answer(
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: for one method, write down how many `elements` each rank requests, as a list. From that
-# list follow its `requests`, and the three results, in the same way for most methods.
+# Where to start: for one method, write down how many `elements` each rank requests, as a list. Its
+# `requests` and the three results follow from that list, in the same way for most methods.
 
 
 # %% nbgrader={"grade": true, "grade_id": "file_requests", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -1101,7 +1101,7 @@ sorted_by_time.answer(
 # ## What it takes here (optional)
 #
 # First, what the kit's readers request from the operating system, and how much memory they use.
-# (Without those that you have to write.)
+# (Those that you have to write are omitted.)
 #
 # **Predict:** which of them make more requests to the operating system than to MPI?
 
@@ -1119,8 +1119,8 @@ except InputError as error:  # on macOS they can't be seen
 # Your prediction beside what happens
 below.answer(
     "Those that call MPI_File_read_all: each rank makes one request to MPI, and two-phase reading cuts the "
-    "file into buffers. With view alone, the library asks once for each rank, too, but for all bytes from its "
-    "first to its last. Requests to the system: "
+    "file into pieces of a buffer. With view alone, the library asks once for each rank, too, but for "
+    "all bytes from its first to its last. Requests to the system: "
     + (", ".join(f"{one.reader.name} {one.requests:,}" for one in counted) or "not seen here")
     + ".",
     right="view_all",
@@ -1130,7 +1130,8 @@ below.answer(
 # (Requests here are those to the operating system, below MPI. On macOS they can't be seen, and there is
 # no picture.)
 #
-# Now the time, on ranks of their own, as in a sweep: medians of some calls, and quartiles in brackets.
+# Now the times, from a separate job, as in a sweep: medians of some calls, and quartiles in
+# parentheses.
 
 # %%
 names = [*kernels_of("read"), *sorted(mine)]
@@ -1190,16 +1191,16 @@ Table(
 #
 # In practice you should call `MPI_File_read_all`, because the MPI library knows your machine, or
 # should. It may do a two-phase read as you did, with aggregators and a *collective buffer*. You can
-# suggest how many and how large by *hints* in an `MPI_Info`: `cb_nodes`, `cb_buffer_size` and others.
-# MPI may ignore them silently. So check: `MPI_File_get_info` tells which hints are in use, and the
-# requests that reach the operating system tell whether the hints have any effect.
+# suggest their number and its size by *hints* in an `MPI_Info`: `cb_nodes`, `cb_buffer_size` and
+# others. MPI may ignore them silently. So check: `MPI_File_get_info` tells which hints are in use,
+# and the requests that reach the operating system tell whether the hints have any effect.
 #
 # Open MPI has two implementations of MPI-IO: its own OMPIO, and ROMIO, that of MPICH.
 
 # %% [markdown]
 # The kit's `read_view_all` sets a view and calls `MPI_File_read_all`, with hints for 2 aggregators and
-# buffers of 64 KiB. (OMPIO takes the size of the buffer from the opening of the file only, so it is
-# given there, too.)
+# buffers of 64 KiB. (OMPIO takes the buffer size only when the file is opened, so it is given there,
+# too.)
 #
 # **Predict:** 256 × 256 doubles on 4 ranks. If both hints are followed, how many ranks read, in how
 # many requests each? Look at the maps: which library followed which hint?
@@ -1244,8 +1245,8 @@ hinted.answer(
 # check.
 #
 # One aggregator per host is *hierarchical* I/O: the ranks of a host hand their requests to one of them,
-# as ranks do to a leader in lab 04, and only the aggregators talk to the file system. It pays where many
-# hosts share one; here there is one host.
+# as ranks do to a leader in lab 04, and only the aggregators talk to the file system. It pays where
+# many hosts share a file system; here there is one host.
 
 # %% [markdown]
 # ## How it scales (optional)
@@ -1306,12 +1307,12 @@ for stage, kind, n, phase in dict.fromkeys(large[["stage", "files", "n", "phase"
 Table.grid(cells, "16 ranks", across="{}", cells="time", measured=large)
 
 # %% [markdown]
-# The report also shows the *speed-up* of input and output: how many times as fast as the base case, on
+# The report also shows the *speedup* of input and output: how many times as fast as the base case, on
 # the same number of ranks. Below the dashed line, a stage is slower than the base case. Both medians of
 # a ratio are uncertain; the bars are 95% confidence intervals, from resampling the thirty runs
 # (*bootstrap*).
 #
-# **Predict:** the authors saw reading scale better than writing. Do we? How much of the speed-up of
+# **Predict:** the authors saw reading scale better than writing. Do we? How much of the speedup of
 # reading comes from binary files alone?
 
 # %%
@@ -1370,9 +1371,10 @@ agrees.answer(
 # messages afterwards, which SimGrid can simulate. (It can't simulate files.) A matrix of 2048 × 2048 doubles, 32 MiB:
 #
 # - *rank 0* reads it, and sends each rank its block;
-# - *two-phase*, with all ranks as aggregators: each reads 1/P of the matrix, which is whole rows. These are for the
-#   $\sqrt P$ ranks of one row of the grid, so in each of these rows all ranks exchange blocks of the same size with
-#   each other. The rows of the grid don't disturb each other, so one of them is simulated, with the pairwise exchange.
+# - *two-phase*, with all ranks as aggregators: each reads 1/P of the matrix, which is whole rows.
+#   These are for the $\sqrt P$ ranks of one row of the grid, so within each row of the grid all
+#   ranks exchange blocks of the same size. The rows of the grid don't disturb each other, so one of
+#   them is simulated, with the pairwise exchange.
 #
 # Every rank is on a host of its own, with a link of 100 Gbit/s. The dotted lines are Hockney's model of the same
 # messages: $(P - 1)(\alpha + \beta\, 8N^2 / P)$ for rank 0, and $(\sqrt P - 1)(\alpha + \beta\, 8N^2 / P^{3/2})$ for
@@ -1437,7 +1439,7 @@ on_many.answer(
 )
 
 # %% [markdown]
-# With the requests, by the model of the parallel file system: four servers, which all ways of reading share.
+# Now with the requests, by the model of the parallel file system, which has four servers.
 #
 # **Predict:** on 1,024 ranks, how many times as long as the two-phase read do the strided reads take, although
 # they need no messages?
@@ -1471,8 +1473,8 @@ strided_loses.answer(
 )
 
 # %% [markdown]
-# Two more things are in this table. Four servers of 500 MB/s need 17 ms for 32 MiB, whoever asks, so the messages
-# are a small part of the sum, even those of rank 0: with a hundred servers they would be most of it. And 1,024
+# The table shows two more things. Four servers of 500 MB/s need 17 ms for 32 MiB, whoever asks, so the messages are
+# a small part of the sum, even those of rank 0: with a hundred servers they would be most of it. And 1,024
 # aggregators are too many: their requests keep the servers busy for longer than the eight of rank 0 do. That is why
 # MPI-IO has the hint `cb_nodes`.
 

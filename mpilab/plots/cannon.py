@@ -100,7 +100,7 @@ def speed_ups(rows: NDArray[Any], n: int) -> Figure:
         for phase in IO_PHASES
         for way in _ways(rows)[1:]
     }
-    title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
+    title = f"Speedup over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
     figure = _over_ranks(found, below(title, rows), "%{y:.3g} times as fast")
     figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
     ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
