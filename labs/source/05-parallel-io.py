@@ -502,8 +502,8 @@ one_color.answer(
 # | | |
 # |---|---|
 # | `part_of(matrix, rank)` | a `struct mpilab_part`: `grid_row`, `grid_column`, the rank's position; `rows`, `columns`, its part's size |
-# | `MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type)` | of an array of `sizes[0]` × `sizes[1]`, the `subsizes` from `starts` on; none of the `subsizes` may be 0 |
-# | `MPI_Type_create_darray(P, rank, 2, sizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_DOUBLE, &type)` | block-cyclic with `MPI_DISTRIBUTE_CYCLIC` in both `distribs`; `dargs` are the sizes of a block, `psizes` those of the grid |
+# | `MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type)` | of an array of `sizes[0]` rows and `sizes[1]` columns, the `subsizes` from `starts` on; none of the `subsizes` may be 0 |
+# | `MPI_Type_create_darray(P, rank, 2, sizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_DOUBLE, &type)` | block-cyclic with `MPI_DISTRIBUTE_CYCLIC` in both `distribs`; `dargs` are the sizes of a block, `psizes` those of the grid; rows first |
 # | `MPI_File_set_view(file, displacement, etype, filetype, "native", MPI_INFO_NULL)` | from now on, offsets count visible etypes |
 #
 # Where to start: take plain blocks, a divisible size, and four ranks. Which row and column of the

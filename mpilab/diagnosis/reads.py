@@ -124,24 +124,25 @@ SHIFTED_ON = Mistake(
 )
 ROWS_AS_WIDTH = Mistake(
     "rows and columns swapped",
-    "A row of the matrix has as many elements as the matrix has columns: consecutive rows begin "
-    "matrix->columns elements apart, not matrix->rows. In MPI_Type_create_subarray the sizes are "
-    "rows, columns.",
+    "A row of the matrix has matrix->columns elements, so consecutive rows begin that many "
+    "elements apart, not matrix->rows. In MPI_Type_create_subarray with MPI_ORDER_C, sizes[0] is "
+    "matrix->rows and sizes[1] is matrix->columns.",
 )
 FORTRAN = Mistake(
     "Fortran order",
-    "The file stores the matrix row by row: MPI_ORDER_C. With MPI_ORDER_FORTRAN, the first index "
-    "changes fastest.",
+    "The file stores the matrix row by row: MPI_ORDER_C, in which the last index changes fastest. "
+    "With MPI_ORDER_FORTRAN, the first one does.",
 )
 MIRRORED = Mistake(
     "rows and columns swapped",
-    "Every element comes from the other side of the diagonal: the computation of the file offset "
-    "swaps row and column.",
+    "The file offset swaps row and column: element (row, column) of the matrix is number row * "
+    "matrix->columns + column, counted from 0 after the header, but the part holds number column * "
+    "matrix->columns + row in its place.",
 )
 TURNED = Mistake(
     "part stored by columns",
     "The right elements were read, but stored column by column: element (i, j) of a part belongs "
-    "in part[i * columns + j], with the columns of the part.",
+    "in part[i * columns + j], where columns is that of the part, not of the matrix.",
 )
 PLAIN = Mistake(
     "block-cyclic distribution ignored",

@@ -70,6 +70,10 @@ def turned(about, rank, i, j):
     return element(about, rows[row], columns[column])
 
 
+def mirror(about, rank, i, j):
+    return element(about, about.columns_of(rank)[j], about.rows_of(rank)[i])
+
+
 def by_columns_of_grid(about, rank, i, j):
     other = rank % about.grid_rows * about.grid_columns + rank // about.grid_rows
     return right(about, other, i, j)
@@ -118,13 +122,7 @@ def of_width(width, begin=8, size=8):
         (CYCLIC, lambda *at: right(*at) - 8, "header not skipped"),
         (PLAIN, lambda *at: right(*at) + 8, "header skipped twice"),
         (PLAIN, of_width(lambda about: about.rows), "rows and columns swapped"),
-        (
-            "6x6",
-            lambda about, rank, i, j: element(
-                about, about.columns_of(rank)[j], about.rows_of(rank)[i]
-            ),
-            "rows and columns swapped",
-        ),
+        ("6x6", mirror, "rows and columns swapped"),
         (PLAIN, as_columns, "Fortran order"),
         ("7x9", as_columns, "Fortran order"),
         (PLAIN, turned, "part stored by columns"),
@@ -172,6 +170,14 @@ def test_one_block_for_each_rank_is_never_told_as_distributed_cyclically():
         found = explained(matrix, rectangle)
         assert "cyclic" not in f"{found.headline} {found.pattern} {found.hint}"
         assert "row grid_row * block_rows and column grid_column * block_columns" in found.hint
+
+
+def test_swapped_rows_and_columns_are_told_with_what_was_swapped():
+    too_wide = explained(PLAIN, of_width(lambda about: about.rows))
+    mirrored = explained("6x6", mirror)
+    assert (too_wide.pattern, mirrored.pattern) == ("rows and columns swapped",) * 2
+    assert "sizes[0] is matrix->rows and sizes[1] is matrix->columns" in too_wide.hint
+    assert "holds number column * matrix->columns + row in its place" in mirrored.hint
 
 
 def test_a_grid_that_is_not_square_may_be_numbered_by_columns_too():
