@@ -21,7 +21,7 @@
 # - To tune Open MPI for the cluster at hand: measure, choose, write a rules file, prove that it is
 #   in use, and measure again.
 # - To choose by a model where you can't measure, and to quantify what that costs.
-# - To simulate a cluster of thousands of ranks on a laptop, and what such a time means.
+# - To simulate a cluster of thousands of ranks on a laptop, and what simulated times mean.
 # - How the *crossover* of two algorithms moves with the number of ranks.
 # - To design your own schedule for a cluster with groups, and to compare it with the kit's.
 # - To hand the same kernel to a batch system.
@@ -51,7 +51,7 @@ REPETITIONS = 9  # timed calls for each point
 ITERATIONS = 200  # of the ping-pong
 SIMULATED = [4, 16, 64, 256]  # numbers of ranks that broadcasts are simulated on
 MESSAGES = [1024, 4096, 16384, 65536, 262144]  # bytes of those broadcasts
-CLUSTER = "groups-4x4x8 rr"  # where your schedule is held against the kit's
+CLUSTER = "groups-4x4x8 rr"  # where your schedule is compared with the kit's
 SEED = 1  # of the data in the buffers
 
 # %% [markdown]
@@ -101,7 +101,7 @@ cluster
 #
 # Open MPI 5 has nine broadcasts, and a built-in rule to choose among them. That rule was found on
 # some cluster, some years ago. Yours is a different one, so measure. The cluster at hand is this
-# machine; at the end of the lab, the same goes to a batch system.
+# machine; the end of the lab shows how to use a batch system.
 #
 # All of Open MPI's algorithms, and its own choice (*default*), run in one job, in turn. By default,
 # none of them cuts a message. A pipeline without segments is not a pipeline, so the two algorithms that
@@ -258,8 +258,8 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # 7               # 7 is bcast
 # 1               # numbers of ranks with rules
 # 8 2             # from 8 ranks on: two sizes
-# 0     6 0 0     # from 0 bytes on algorithm 6, fan-out 0, no segments
-# 65536 3 0 8192  # from 64 KiB on algorithm 3, fan-out 0, segments of 8 KiB
+# 0     6 0 0     # from 0 bytes on: algorithm 6, fan-out 0, no segments
+# 65536 3 0 8192  # from 64 KiB on: algorithm 3, fan-out 0, segments of 8 KiB
 # ```
 #
 # `mpilab rules write bcast.csv -o my.rules` makes one from a sweep, and so does the next cell. If one
@@ -316,7 +316,7 @@ proved.answer(
 )
 
 # %% [markdown]
-# And one that looks right but isn't. **Predict:** how does Open MPI read it?
+# Now a file that looks right but isn't. **Predict:** how does Open MPI read its `64K`?
 
 # %%
 misread_as = mpilab.predict("", choices=["as 65536", "as 64", "as 0", "not at all: an error"])
@@ -331,7 +331,7 @@ except MpilabError as error:
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 misread_as.answer(
-    "64K as 64: it stops at the letter. So from 64 bytes on, instead of 64 KiB, there is a pipeline.",
+    "64K as 64: it stops at the letter. So the pipeline is used from 64 bytes on, not from 64 KiB.",
     right="as 64",
 )
 
@@ -386,13 +386,13 @@ gained.answer(
 # | number | algorithm | cost |
 # |--:|---|---|
 # | 6 | binomial tree | $L\,(\alpha + m\beta)$ |
-# | 8 | scatter, allgather | $2F\alpha + 2\,(1 - 2^{-F})\,m\beta$; plus $\alpha + m\beta$ where $P$ is no power of two |
+# | 8 | scatter, allgather | $2F\alpha + 2\,(1 - 2^{-F})\,m\beta$; plus $\alpha + m\beta$ if $P$ isn't a power of two |
 # | 3 | pipeline, segments of $s$ bytes | $(P - 2 + S)(\alpha + s\beta)$ with $S = \lceil m/s \rceil$ |
 # | 4 | split binary tree, segments of $s$ bytes | $(2F - 2 + 2S)(\alpha + s\beta) + \alpha + \frac m2 \beta$ with $S = \lceil \frac{m}{2s} \rceil$ |
 #
 # There are others; with `most` = 1.1 these four are enough. Number 8 needs at least one byte per rank,
-# and number 4 needs half a message that is at least as long as a segment. It is enough to try segments
-# of 512 bytes to 1 MiB, in powers of two.
+# and number 4 needs segments no longer than half the message. It is enough to try segments of 512
+# bytes to 1 MiB, in powers of two.
 #
 # - Open MPI must be able to read the file. Numbers of ranks are in ascending order, and so are the sizes
 #   of each; each begins with a rule for 0 bytes; the counts must be right.
@@ -447,9 +447,9 @@ def cheapest(P, m, alpha, beta):
 lab.check("rules_file", rules_file)
 
 # %% [markdown]
-# Your file for a cluster with $\alpha$ = 20 µs and $\beta$ = 1 ns a byte (8 Gbit/s: nearly ten-gigabit
-# Ethernet), with what it costs. *By the model* is the sum above. *Simulated* is our kernel of the
-# same algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
+# Your file for a cluster with $\alpha$ = 20 µs and $\beta$ = 1 ns per byte (8 Gbit/s: nearly
+# 10-gigabit Ethernet), and what it costs. *By the model* is the sum above. *Simulated* is our
+# kernel of the same algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
 #
 # **Predict:** where will the two differ? What does the sum ignore?
 
@@ -484,7 +484,7 @@ lines = [
     for row, other in zip(costs["by the model"], costs.get("simulated", []), strict=False)
 ]
 differ.answer(
-    "Most for the tree and long messages: the sum ignores that messages which start together share a link. "
+    "Most for the tree and long messages: the sum ignores that messages starting together share a link. "
     + "; ".join(lines)
     + ".",
     right="for the tree and long messages",
@@ -527,8 +527,8 @@ rounds_64.answer(
 )
 
 # %% [markdown]
-# The *crossover* of two algorithms is where they cost the same. From how many bytes on is it better to
-# scatter a message and allgather the blocks than to send it whole along a tree?
+# The *crossover* of two algorithms is where they cost the same. Above how many bytes is it better
+# to scatter a message and allgather the blocks than to send it whole along a tree?
 #
 # Below are broadcasts on clusters with one rank per host and all hosts on one switch, as the
 # $\alpha$-$\beta$ model assumes. They are simulated here or, without SimGrid, were simulated by us.
@@ -577,10 +577,10 @@ fastest_of_three.answer(
 )
 
 # %% [markdown]
-# The same over the number of ranks, for the shortest and the longest of these messages.
+# The same times against the number of ranks, for the shortest and the longest message.
 #
 # **Predict:** which curves rise by the same amount each time the number of ranks doubles? Which one
-# doubles, and from how many ranks on?
+# doubles, and starting at how many ranks?
 
 # %%
 rise = mpilab.predict(
@@ -600,7 +600,7 @@ steps = dict(of_chain[["ranks", "seconds"]].tolist())
 last, before = SIMULATED[-1], SIMULATED[-2]
 rise.answer(
     "Those of the tree, and of the scatter and allgather, at the shortest message: each doubling adds one "
-    "or two rounds. The pipeline doubles, as P - 2 hops cost more than the rest, for the shortest message "
+    "or two rounds. The pipeline doubles once P - 2 hops cost more than the rest; for the shortest message, "
     f"from the beginning: from {before} to {last} ranks, {last // before} times as many, it takes "
     f"{steps[last] / steps[before]:.1f} times as long.",
     right="tree and scatter; pipeline",
@@ -610,8 +610,8 @@ rise.answer(
 # ## Exercise 2: where the crossover is, in Python (15 points)
 #
 # This one is by the model. Write `crossover(algorithm, P, alpha, beta)`: the number of bytes (not
-# rounded) from which on `algorithm` costs less than a binomial tree. $P$ is a power of two, 4 or more,
-# and $L = \log_2 P$. The tree takes $L(\alpha + m\beta)$, the others
+# rounded) above which `algorithm` costs less than a binomial tree. $P$ is a power of two, 4 or
+# more, and $L = \log_2 P$. The tree takes $L(\alpha + m\beta)$, the others
 #
 # | `algorithm` | cost |
 # |---|---|
@@ -627,7 +627,7 @@ rise.answer(
 
 # %% nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def crossover(algorithm, P, alpha, beta):
-    """Return the bytes from which on the algorithm costs less than a binomial tree."""
+    """Return the bytes above which the algorithm costs less than a binomial tree."""
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
     L = P.bit_length() - 1
@@ -651,7 +651,7 @@ lab.check("crossover", crossover)
 # ## How the crossover moves
 #
 # Filled points were simulated above. Open ones are ours, up to 4,096 ranks
-# (`python -m mpilab.measure.crossover` simulates them again; it takes a while). Dashed is your
+# (`python -m mpilab.measure.crossover` simulates them again; it takes a while). The dashed lines are your
 # `crossover`, once its check passes.
 #
 # **Predict** for the scatter and allgather: by the model, its crossover falls from 70 KB on 4 ranks
@@ -687,15 +687,16 @@ moves.answer(
 )
 
 # %% [markdown]
-# From 16 ranks on, the model has the directions right, but its sizes are about three to nine times too
-# large. (On 4 ranks, that of the scatter is about twice too large; and in the simulation, the crossover
-# of the pipeline first falls, from 4 to 16 ranks.) Why? The model's tree takes $Lm\beta$ for the bytes.
-# If sends share a link, the root's $L$ messages all arrive when the last one does, then its first
-# child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Substitute that in your equation for the
-# scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a limit. A threshold that
-# was measured on 16 ranks is too large for the scatter on 4,096, and too small for the pipeline.
+# From 16 ranks on, the model gets the directions right, but its sizes are about three to nine times
+# too large. (On 4 ranks, that of the scatter is about two times too large; and in the simulation, the
+# crossover of the pipeline first falls, from 4 to 16 ranks.) Why? The model's tree takes $Lm\beta$
+# for the bytes. If sends share a link, the root's $L$ messages all arrive when the last one does,
+# then its first child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Substitute that into your
+# equation for the scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a limit.
+# A threshold that was measured on 16 ranks is too large for the scatter on 4,096, and too small for
+# the pipeline.
 #
-# Now a cluster with groups: four groups of hosts with 8 ranks each, in which the hosts of a group share
+# Now a cluster with groups: four groups of hosts, with 8 ranks per host. The hosts of a group share
 # an uplink, and ranks are in RR order.
 #
 # **Predict:** which of the algorithms suffers most with long messages? In which direction do the crossovers
@@ -793,15 +794,15 @@ except (MpilabError, OSError) as error:
 # Write `bcast_own`, a broadcast for clusters with groups and nodes. The algorithm is up to you: trees,
 # chains, scatter and allgather, or several of them, by size. It must be
 #
-# - *right*: on any number of ranks, any nodes and groups in any order, from any root, for any
+# - *right*: on any number of ranks, with any nodes and groups in any order, from any root, for any
 #   datatype, any count (including 0), in strict mode and in whatever order messages arrive, on any
 #   communicator (reversed, a duplicate, a part of `MPI_COMM_WORLD`), and in every call;
 # - *clean* (1 point): it completes every request, and frees the memory, types, groups and communicators
 #   that it makes. What is cached on the communicator may stay: it is freed with it;
-# - *fast*, in simulated time, on clusters that you don't know: flat ones, with groups, fat trees,
-#   dragonflies, tori, with fast links and with slow ones, compared with `bcast_binomial` and `bcast_node_group`, for 64
-#   bytes and for 256 KiB. The second call on a communicator is timed: what the first one finds out may
-#   be cached.
+# - *fast*, in simulated time, on clusters that you don't know: flat, with groups, fat trees,
+#   dragonflies, tori, with fast links and with slow ones, compared with `bcast_binomial` and
+#   `bcast_node_group`, for 64 bytes and for 256 KiB. The second call on a communicator is timed: what
+#   the first one finds out may be cached.
 #
 # A good schedule takes about 64 µs for 256 KiB on `groups-4x4x8 rr`; the link of a host alone needs
 # 21 µs. After grading there is a **leaderboard**: the whole class, by simulated time, on clusters that
@@ -810,7 +811,7 @@ except (MpilabError, OSError) as error:
 # Use point-to-point calls, and calls that create communicators.
 
 # %% [markdown]
-# Include `levels.h`. It finds out where each rank is, and caches that on the communicator:
+# Include `levels.h`. Its function finds out where each rank is, and caches that on the communicator:
 #
 # ```c
 # const struct levels *levels;
@@ -918,11 +919,11 @@ except (MpilabError, OSError) as error:
 lab.check("own")
 
 # %% [markdown]
-# Yours among the kit's, once it passes. The marker shows the time that the link of one host needs for
-# the bytes.
+# Your broadcast beside the kit's, once it passes. The marker shows the time that the link of one
+# host needs for the bytes.
 #
 # **Predict:** how many times as long as that will a tree by levels take? And how many times a chain?
-# What would a schedule have to do to reach it?
+# What would a schedule have to do to reach that time?
 
 # %%
 times_the_link = mpilab.predict("", between=(1, 40), unit="times, the tree")
@@ -1010,7 +1011,7 @@ change_places.answer(
 # The next cell submits your kernel if it passes its check, otherwise `bcast_pipelined`. Without Slurm,
 # it shows what would be done.
 #
-# **Predict:** four nodes of two tasks. On which node will rank 1 be?
+# **Predict:** four nodes with two tasks each. On which node will rank 1 be?
 
 # %%
 rank_1 = mpilab.predict("", choices=["on the first", "on the second", "on any"])
@@ -1026,10 +1027,10 @@ if shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True).retu
     print(said.stdout, said.stderr, sep="")
 else:
     print(
-        "No Slurm answers here. On a cluster the line above, typed in the kit's folder (with your\n"
+        "Slurm is not available here. On a cluster, the line above, typed in the kit's folder (with your\n"
         "kernel in labs/bcast_own.c), asks for 4 nodes with 2 tasks each. When they are free,\n"
         "mpilab runs the kernel once on 8 ranks, compares its result, and writes into\n"
-        "mpilab-kernel-JOB.out which rank was on which node, and what crossed. Each node is filled\n"
+        "mpilab-kernel-JOB.out which rank was on which node, and the traffic. Each node is filled\n"
         "before the next one: ranks 0 and 1 are on the first. The sweep of this lab, and its\n"
         "rules, would be\n\n"
         "$ sbatch slurm/sweep.sbatch bcast --algorithms openmpi --sizes 64:1M -o bcast.csv\n"
@@ -1072,7 +1073,7 @@ rank_1.answer(
 # allocations, and compare spreads, not medians; delay one rank on purpose.
 #
 # Better shown by simulation: what messages alone cost, the same every time. So differences of 1% are
-# differences, and more ranks than anybody has can be tried, on a network that isn't built yet.
+# differences, and more ranks than anyone has can be tried, on a network that isn't built yet.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
