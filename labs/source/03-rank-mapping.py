@@ -1106,7 +1106,7 @@ Table.grid(
 # %% [markdown]
 # ## Sixteen nodes of twelve
 #
-# The authors of the talk measured on a real cluster of 16 nodes, and report speed-ups of 1.5 to 5.
+# The authors of the talk measured on a real cluster of 16 nodes, and report speedups of 1.5 to 5.
 # Its size can be *simulated* here: SimGrid runs the same C kernels on 192 ranks, all on one processor,
 # and computes how long the messages would take on links of 100 Gbit/s. The times are the same on every
 # machine. The cell takes up to half a minute. Your `allgather_ring_remapped` is simulated, too, if it

@@ -18,12 +18,12 @@
 # %% [markdown]
 # ## What you will learn
 #
-# - To see which link of a cluster carries how many bytes, and which one a collective waits for.
-# - To build a broadcast by nodes, and one in an order of ranks that suits the cluster, in C.
-# - To write an alltoallv in which one rank per node communicates for the others, and to know what it
+# - How to see which link of a cluster carries how many bytes, and which one a collective waits for.
+# - How to build a broadcast by nodes, and one in an order of ranks that suits the cluster, in C.
+# - How to write an alltoallv in which one rank per node communicates for the others, and to know what it
 #   costs that rank.
 # - A lower bound on any time: the bytes that must cross a link, divided by its speed.
-# - To choose among algorithms by a model, by published rules, and by rules learned on the cluster at
+# - How to choose among algorithms by a model, by published rules, and by rules learned on the cluster at
 #   hand.
 #
 # ## What you need

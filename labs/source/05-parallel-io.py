@@ -20,9 +20,9 @@
 #
 # - Why reading and writing files can take more time than all the computing.
 # - Cannon's algorithm for the product of two matrices, and three ways to feed it from files.
-# - To let a rank see only its own part of a file: displacement, subarray, view.
-# - To write *data sieving* and a *two-phase read* in C, with a bounded buffer.
-# - To count requests and bytes, by formula and in a recording, and to read an *access map*.
+# - How to let a rank see only its own part of a file: displacement, subarray, view.
+# - How to write *data sieving* and a *two-phase read* in C, with a bounded buffer.
+# - How to count requests and bytes, by formula and in a recording, and to read an *access map*.
 # - When collective I/O pays, and what hints are.
 #
 # ## What you need

@@ -18,13 +18,13 @@
 # %% [markdown]
 # ## What you will learn
 #
-# - To tune Open MPI for the cluster at hand: measure, choose, write a rules file, prove that it is
+# - How to tune Open MPI for the cluster at hand: measure, choose, write a rules file, prove that it is
 #   in use, and measure again.
-# - To choose by a model where you can't measure, and to quantify what that costs.
-# - To simulate a cluster of thousands of ranks on a laptop, and what simulated times mean.
+# - How to choose by a model where you can't measure, and to quantify what that costs.
+# - How to simulate a cluster of thousands of ranks on a laptop, and what simulated times mean.
 # - How the *crossover* of two algorithms moves with the number of ranks.
-# - To design your own schedule for a cluster with groups, and to compare it with the kit's.
-# - To hand the same kernel to a batch system.
+# - How to design your own schedule for a cluster with groups, and to compare it with the kit's.
+# - How to hand the same kernel to a batch system.
 #
 # ## What you need
 #
