@@ -76,13 +76,16 @@ class LabNotebook:
                 cell.source = "\n".join([first, *(line.removeprefix("# ") for line in body)])
         notebook, problems = transplant(self.blank, source)
         assert not problems
+        practice = {
+            f"%%kernel {each.function}": self.practiced(each.id)
+            for each in rubric.load(self.rubric).practice
+        }
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.source = _predicted(cell.source)
-            for each in rubric.load(self.rubric).practice:
-                first, *_ = cell.source.split("\n")
-                if first == f"%%kernel {each.function}":
-                    cell.source = f"{first}\n{self.practiced(each.id)}"
+            first, *_ = cell.source.split("\n")
+            if first in practice:
+                cell.source = f"{first}\n{practice[first]}"
         return notebook
 
     def practiced(self, name):
