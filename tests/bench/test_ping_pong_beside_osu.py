@@ -1,13 +1,15 @@
 """The ping-pong of lab 00 beside the standard one, measured in one run."""
 
 import os
+from statistics import median
 
 import pytest
 
 from mpilab.bench.figures import ping_pong_beside_osu
 
 # The bench measures whether they agree within 10 %. Here the machine may be busy with other tests:
-# so rounds are short, and the least disturbed one of each program counts.
+# so rounds are short, and the median of each program counts. (A least one would not do: where long
+# messages are disturbed, α is too small.)
 GENEROUS = 2.0
 SIZES = tuple(1 << power for power in range(17))
 
@@ -18,6 +20,6 @@ SIZES = tuple(1 << power for power in range(17))
 def test_alpha_and_beta_of_the_ping_pong_are_those_of_osu_latency_beside_it(parameter):
     rounds = ping_pong_beside_osu(rounds=5, sizes=SIZES, iterations=100)
     ours, theirs = (
-        min(getattr(fit, parameter) for fit in fits) for fits in zip(*rounds, strict=True)
+        median(getattr(fit, parameter) for fit in fits) for fits in zip(*rounds, strict=True)
     )
     assert 1 / GENEROUS < ours / theirs < GENEROUS, rounds
