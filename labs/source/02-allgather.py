@@ -64,7 +64,7 @@ import numpy as np
 import mpilab
 from mpilab.algorithms.allgather import schedule
 from mpilab.errors import MpilabError
-from mpilab.measure import cluster_sweep
+from mpilab.measure import cluster_sweep, origin
 from mpilab.measure.dataset import implied_bandwidth, missing_factor, published_allgather
 from mpilab.models import fit_hockney
 from mpilab.models.choice import medians
@@ -654,7 +654,7 @@ lab.check("cost_model", cost)
 METHODS = ["allgather_nonblocking_gather_bcast", "allgather_nonblocking_all", "allgather_pairwise"]
 settings = {"sizes": SIZES, "repetitions": REPETITIONS, "oversubscribe": True}
 table = mpilab.sweep(METHODS, ranks=PROCESSES, **settings)
-print(f"{len(table)} calls timed: {sweep.where_of(table)}")
+print(f"{len(table)} calls timed: {origin.where_of(table)}")
 
 # %% [markdown]
 # For the model you need α and β of *this* machine. Two ranks that swap one block are a ping-pong
