@@ -1311,7 +1311,7 @@ shared_link.answer(
 # other way, which has a lane of its own. So the busiest lane has 4 m to carry: at least a factor of
 # four. It isn't 7, because of the two directions. It is more than 4, as they can't all overlap: 0
 # starts its three at once and they share the lane, so 4 gets the message late; only then can 4 → 6
-# and 2 → 3 go back, and 6 → 7 goes last, alone. We measured 5 to 6 at 256 KiB, 2 at 32 KiB.
+# and 2 → 3 go back, and 6 → 7 goes last, alone. We measured 4 to 6 at 256 KiB, 2 to 3 at 32.
 #
 # For short messages the link is idle most of the time. What counts is latency, and there are three
 # steps one after the other in both orders: in SEQ order one of them over TCP, in the slowest one

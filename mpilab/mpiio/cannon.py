@@ -259,6 +259,7 @@ def _digest(path: Path) -> str:
 # The phases over sizes and ranks, ways of handling files, and repetitions.
 
 LARGE_CSV = DATA / "cannon-large.csv"  # sizes like the worksheet's, fewer repetitions
+TWO_HOSTS_CSV = DATA / "cannon-two-hosts.csv"  # half of the ranks on each of two emulated hosts
 TEXT, BINARY = "text", "binary"
 # (stage, kind of input files); first the worksheet's base case. Views need binary files.
 WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))
