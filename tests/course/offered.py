@@ -113,7 +113,7 @@ IN_PYTHON = (
 
 
 def table():
-    """The table in docs/instructors.md."""
+    """The table in docs/instructors.md, with the points of each lab below it."""
     rows = ["| exercise | points | offered by | why it stays |", "|---|---:|---|---|"]
     for offer in (*IN_C, PART, *IN_PYTHON):
         by = f"`src_c/{offer.by}`" if offer.by.endswith(".c") else offer.by
@@ -122,7 +122,18 @@ def table():
     for offer in (*IN_C, PART, *IN_PYTHON):
         points[offer.exercise[:2]] += offer.points
     each = ", ".join(f"{count} in lab {lab}" for lab, count in sorted(points.items()))
-    return "\n".join([*rows, "", f"Of 100 points each: {each}."])
+    alone = [(offer.exercise[:2], offer.points) for offer in IN_C]
+    left = " and ".join(f"{points[lab] - count} in lab {lab}" for lab, count in alone)
+    return "\n".join(
+        [
+            *rows,
+            "",
+            f"Of 100 points each: {each}.",
+            "",
+            "The handout of one lab alone lacks the kernels that the lab asks for, which leaves "
+            f"{left}.",
+        ]
+    )
 
 
 # Expressions in what a handout offers, with the arguments of an exercise: calls of functions and

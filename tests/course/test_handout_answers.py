@@ -81,6 +81,14 @@ def test_the_c_answers_are_withheld_but_for_those_that_other_labs_need(handed_ou
     assert there == NEEDED
 
 
+def test_the_handout_of_a_lab_alone_has_none_of_its_c_answers(tmp_path):
+    for offer in IN_C:
+        lab, _ = offer.exercise.split("/")
+        there = handout(tmp_path / lab, [lab]).path / "src_c"
+        assert there.is_dir()
+        assert not [name for name in RUBRICS[lab].references if (there / name).exists()]
+
+
 def most_of(source, stub, files):
     """(share, name) of the file that has most of the tokens of an answer, whatever their names."""
     (answer,) = answers_of({"answer": source}, [stub])
