@@ -32,7 +32,7 @@ REDUCED = {
         "REPETITIONS": 3,
         "SIMULATED": 16,
     },
-    "03-rank-mapping": {"SIZES": [1024, 32768], "REPETITIONS": 3},
+    "03-rank-mapping": {"SIZES": [1024, 32768], "REPETITIONS": 3, "SIMULATED": "flat-4x3"},
     "04-topology": {"SIZES": [64, 16384], "REPETITIONS": 2, "SIMULATED": ["groups-2x2x2"]},
     "05-parallel-io": {"SIZES": [64, 128], "REPETITIONS": 2, "GRIDS": [4]},
     "06-tune-and-scale": {
@@ -131,13 +131,13 @@ def execute(notebook, folder, **parameters):
     return _execute(notebook, folder, ROOT / "labs", parameters)
 
 
-def execute_handed_out(lab, folder, monkeypatch, labs=()):
-    """The student version, run with the students' parameters in a handout of this lab, or of
-    `labs`: without the kernels that they have to write."""
+def execute_handed_out(lab, folder, monkeypatch, labs=(), **parameters):
+    """The student version, run in a handout of this lab, or of `labs`: without the kernels that
+    students have to write. Without parameters, it has those of the students."""
     labs = lab.handed_out(folder, labs)
     monkeypatch.setenv("PYTHONPATH", str(labs.parent))  # before the kit under test
     notebook = nbformat.read(labs / lab.notebook.name, as_version=4)
-    return _execute(notebook, folder, labs, {})
+    return _execute(notebook, folder, labs, parameters)
 
 
 def _execute(notebook, folder, labs, parameters):

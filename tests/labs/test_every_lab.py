@@ -288,7 +288,8 @@ def test_there_are_labs_that_call_what_others_ask_for():
 def test_run_all_of_the_blank_lab_ends_without_error_in_the_handout_of_all_labs(
     lab, tmp_path, monkeypatch
 ):
-    done = execute_handed_out(lab, tmp_path, monkeypatch, [each.name for each in LABS])
+    every = [each.name for each in LABS]
+    done = execute_handed_out(lab, tmp_path, monkeypatch, every, **REDUCED[lab.name])
     assert all("not yet" in text and "✓" not in text for text in checks(done).values())
 
 
