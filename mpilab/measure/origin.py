@@ -79,12 +79,16 @@ def sentences(table: NDArray[Any], ranks: Sequence[int] = ()) -> list[str]:
 
 def below(title: str, table: NDArray[Any] | None, ranks: Sequence[int] = ()) -> str:
     """The title of a figure with a second, smaller line: where the times come from."""
-    where = "" if table is None else where_of(table, ranks)
-    if not where:
+    if table is None or not (where := where_of(table, ranks)):
         return title
-    shared = [] if table is None else shared_ranks(table, ranks)
+    shared = shared_ranks(table, ranks)
     words = f" ({_and(map(str, shared))} {OVERSUBSCRIBED})" if shared else ""
-    return f"{title}<br><sub>{where[:1].upper()}{where[1:]}{words}</sub>"
+    return titled(title, where + words)
+
+
+def titled(title: str, where: str) -> str:
+    """The title of a figure with a second, smaller line: `where`, unless that is ""."""
+    return f"{title}<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else title
 
 
 def _origins(

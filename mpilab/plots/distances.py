@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mpilab.errors import InputError
 from mpilab.measure.against import agreement
 from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
+from mpilab.measure.origin import titled
 from mpilab.measure.osu import OsuTable
 from mpilab.models.point_to_point import with_error
 from mpilab.plots import style
@@ -246,14 +247,9 @@ def side_by_side(tables: Mapping[str, OsuTable]) -> Figure:
         figure.update_yaxes(type="log", title="bandwidth, MB/s")
     what = "latency" if field == "avg_us" else "bandwidth"
     where = "; ".join(dict.fromkeys(table.where for table in tables.values() if table.where))
-    figure.update_layout(title=dict(text=_titled(f"OSU {what} against message size", where)))
+    figure.update_layout(title=dict(text=titled(f"OSU {what} against message size", where)))
     alt = f"OSU {what} against message size, both logarithmic: {', '.join(tables)}."
     return style.finish(figure, "\n".join([alt, *_told(where), *lines]))
-
-
-def _titled(title: str, where: str) -> str:
-    """The title, and below it where the times come from."""
-    return f"{title}<br><sub>{where[:1].upper()}{where[1:]}</sub>" if where else title
 
 
 def _told(where: str) -> list[str]:
@@ -352,7 +348,7 @@ def time_against_size(
             lines.append(f"{name}, dashed: {fits[name]}.")
     size_axes(figure, rows["bytes"], "bytes of the message")
     time_axes(figure, rows["seconds"], f"time ({WORDS[quantity]}), seconds")
-    figure.update_layout(title=dict(text=_titled("A message by distance", where)), height=480)
+    figure.update_layout(title=dict(text=titled("A message by distance", where)), height=480)
     return style.finish(figure, "\n".join(lines))
 
 
@@ -400,7 +396,7 @@ def parameters(
         )
         figure.update_yaxes(rangemode="tozero", row=1, col=column)
     figure.update_xaxes(type="category", tickangle=-30)
-    figure.update_layout(title=dict(text=_titled(title, where)), height=400, margin=dict(t=90))
+    figure.update_layout(title=dict(text=titled(title, where)), height=400, margin=dict(t=90))
     lines = [f"{title}: {', '.join(PARAMETERS[one][0] for one in shown)}.", *_told(where)]
     return style.finish(figure, "\n".join(lines + [f"{name}: {fits[name]}." for name in names]))
 
