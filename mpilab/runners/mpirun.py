@@ -34,7 +34,10 @@ from mpilab.util.processes import end_family
 
 LOOK_S = 1.0  # between checks for ranks; one costs some 10 ms
 LOOKS = 2  # checks without a rank, before the ranks are presumed dead
-_NOISE = "plm:ssh: Warning: setpgid("  # harmless: a daemon was faster than mpirun
+# Harmless: a daemon was faster than mpirun; srun cannot bind, which it is told not to do.
+_NOISE = re.compile(
+    r"plm:ssh: Warning: setpgid\(|srun: cluster configuration lacks support for cpu binding"
+)
 # Open MPI's message for an error on a communicator with fatal errors (MPI_COMM_SELF, ...).
 _MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_\w+)", re.DOTALL)
 _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
@@ -242,7 +245,7 @@ class Mpirun(Program):
     def said(self) -> str:
         """The end of the output of mpirun and the harness."""
         lines = super().said().splitlines(keepends=True)
-        return "".join(line for line in lines if _NOISE not in line)
+        return "".join(line for line in lines if not _NOISE.search(line))
 
     def end(self) -> None:
         """End everything that mpirun started, and remove its files."""

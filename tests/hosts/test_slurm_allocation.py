@@ -93,6 +93,13 @@ def test_ranks_of_a_job_stay_on_its_node_unless_they_are_sent_out(job):
     assert "SLURM_NTASKS_PER_NODE" not in sent
 
 
+def test_ranks_of_srun_meet_in_a_ring_unless_the_user_wants_another_fence(job, monkeypatch):
+    """Fences along a tree sometimes release a rank too early, which ends another with SIGSEGV."""
+    assert Allocation().environment(["c1", "c3"])["SLURM_PMIX_FENCE"] == "ring"
+    monkeypatch.setenv("SLURM_PMIX_FENCE", "tree")
+    assert Allocation().environment(["c1", "c3"])["SLURM_PMIX_FENCE"] == "tree"
+
+
 def test_a_rank_is_found_by_either_name_of_its_node_and_never_on_another_one(job):
     found = Allocation()
     assert found.place("login3.cluster.edu") == found.place("c3") == Place("c3", "s0.s2")

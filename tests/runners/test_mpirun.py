@@ -186,12 +186,17 @@ def test_a_library_that_cannot_be_loaded_is_an_error(tmp_path):
 
 def test_an_mpirun_that_fails_is_an_error_with_what_it_said(library, monkeypatch, tmp_path):
     mpirun = tmp_path / "mpirun"
-    mpirun.write_text("#!/bin/sh\necho there are no slots today; exit 1\n")
+    mpirun.write_text(
+        "#!/bin/sh\n"
+        "echo srun: cluster configuration lacks support for cpu binding\n"  # and is not asked to
+        "echo there are no slots today; exit 1\n"
+    )
     mpirun.chmod(0o755)
     monkeypatch.setattr(openmpi, "tool", lambda name: str(mpirun))
     result = run(library, "right")
     assert result.outcome == ERROR
     assert "no slots today" in result.detail
+    assert "cpu binding" not in result.detail
 
 
 @pytest.mark.usefixtures("leaves_nothing")

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from real_slurm import LOOK_S, traces
 
+from mpilab.hosts.slurm import FENCE
 from mpilab.kernels.build import KERNELS, need
 from mpilab.measure.sweep_table import read as read_sweep
 
@@ -75,7 +76,11 @@ print(MPI.COMM_WORLD.rank, place.node.decode(), place.group.decode())
 def test_under_srun_mpilab_place_has_its_group_from_slurm_s_topology(slurm, tmp_path):
     (tmp_path / "places.py").write_text(PLACES)
     command = f"srun --mpi=pmix {sys.executable} places.py {need(KERNELS)}"
-    transports = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp", "OMPI_MCA_osc": "^ucx"}
+    settings = FENCE | {
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,sm,tcp",
+        "OMPI_MCA_osc": "^ucx",
+    }
     job = slurm.submit(
         "-N2",
         "--ntasks-per-node=2",
@@ -84,7 +89,7 @@ def test_under_srun_mpilab_place_has_its_group_from_slurm_s_topology(slurm, tmp_
         "--wrap",
         command,
         cwd=tmp_path,
-        env=transports,
+        env=settings,
     )
     said = sorted(ends_well(slurm, job, tmp_path).splitlines())
     assert said == ["0 n1 s0.s1", "1 n1 s0.s1", "2 n2 s0.s2", "3 n2 s0.s2"]
