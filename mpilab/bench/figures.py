@@ -6,6 +6,7 @@ measured, machine}: value is the median, spread half the interquartile range, me
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -796,25 +797,49 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: not the JSON of a bench run: {error}; remove it") from None
 
 
+_HEADING = "| figure | value | spread | n | aim | against |\n|---|---|---|---|---|---|"
+# A row of `table`, or the line above it in a page.
+_ROW, _MEASURED = re.compile(r"\| `(\w+)` \|.*"), re.compile(r"Measured (\S+) on (.*)\.")
+
+
 def table(entries: Iterable[dict[str, Any]]) -> str:
     """The figures as a Markdown table."""
-    lines = ["| figure | value | spread | n | aim | against |", "|---|---|---|---|---|---|"]
-    for entry in entries:
-        unit = f" {entry['unit']}" if entry["unit"] else ""
-        lines.append(
-            f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
-            f"| {entry['n']} | {entry['aim']} | {entry['against']} |"
-        )
-    return "\n".join(lines)
+    return "\n".join([_HEADING, *map(_row, entries)])
+
+
+def _row(entry: dict[str, Any]) -> str:
+    unit = f" {entry['unit']}" if entry["unit"] else ""
+    return (
+        f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
+        f"| {entry['n']} | {entry['aim']} | {entry['against']} |"
+    )
 
 
 def write_docs(entries: Iterable[dict[str, Any]], path: str | Path) -> None:
-    """Write the figures between the marks in a Markdown file, a table per day and machine."""
-    by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    """Write the figures between the marks in a Markdown file, a table per day and machine.
+
+    What the page has of other figures stays: they may have been measured elsewhere.
+    """
+    rows = _rows(Path(path))
     for entry in entries:
-        by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
+        rows.pop(entry["name"], None)
+        rows[entry["name"]] = (entry["measured"], entry["machine"], _row(entry))
+    by_run: dict[tuple[str, str], list[str]] = {}
+    for day, where, row in rows.values():
+        by_run.setdefault((day, where), []).append(row)
     tables = [
-        f"Measured {day} on {where}.\n\n{table(of_run)}"
+        "\n".join([f"Measured {day} on {where}.\n", _HEADING, *of_run])
         for (day, where), of_run in sorted(by_run.items())
     ]
     update(path, {"bench": "\n\n".join(tables)})
+
+
+def _rows(page: Path) -> dict[str, tuple[str, str, str]]:
+    """{figure: (day, machine, row)} of those in a page that are still measured."""
+    rows, measured = {}, ("", "")
+    for line in page.read_text(encoding="utf-8").splitlines() if page.is_file() else ():
+        if above := _MEASURED.fullmatch(line):
+            measured = above[1], above[2]
+        elif (row := _ROW.fullmatch(line)) and row[1] in FIGURES:
+            rows[row[1]] = (*measured, line)
+    return rows

@@ -649,7 +649,7 @@ def _add_bench(commands: Commands) -> None:
         "--docs",
         type=Path,
         metavar="FILE.md",
-        help="also insert the table into this file, between its markers",
+        help="also write the figure into the tables of this page, between its markers",
     )
     add_json(parser)
     parser.set_defaults(call=_bench)

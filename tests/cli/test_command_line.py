@@ -238,6 +238,23 @@ class TestBench:
         assert "| `_three_values` | 2 s | ± 0.5 | 3 | ≤ 2 | nothing |" in text
         assert "old" not in text
 
+    def test_keeps_what_the_page_has_of_other_figures_that_are_still_measured(
+        self, figures, tmp_path
+    ):
+        kept, gone = "| `import_ratio` | 2 | ± 0 | 1 |  |  |", "| `gone` | 1 | ± 0 | 1 |  |  |"
+        again = "| `_three_values` | 9 s | ± 0 | 1 |  |  |"
+        page = tmp_path / "page.md"
+        page.write_text(
+            "<!-- bench: begin -->\nMeasured 2001-02-03 on a machine.\n\n"
+            f"{kept}\n{gone}\n{again}\n<!-- bench: end -->\n"
+        )
+        bench.figures.FIGURES["import_ratio"] = (_three_values, "", "", "")
+        bench.write_docs(bench.run_figures("_three_values", tmp_path / "bench.json"), page)
+        then, _, now = page.read_text(encoding="utf-8").partition(f"Measured {date.today()} on ")
+        assert "Measured 2001-02-03 on a machine.\n\n| figure" in then
+        assert kept in then and "gone" not in then and "`_three_values`" not in then
+        assert "| `_three_values` | 2 s |" in now
+
 
 def _three_values():
     return [1, 2, 3]
