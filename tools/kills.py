@@ -1,4 +1,4 @@
-"""Write which items found the mutants of each lab into docs/mutants.md.
+"""Write the scores of each lab, and which items found its mutants, into docs/mutants.md.
 
     mpilab rubric mutate LAB --json > FILE     judge the mutants of a lab (all: for hours)
     python tools/kills.py FILE ...             replace the tables of these labs
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from mpilab.errors import InputError
-from mpilab.judging.mutation import kills_in_markdown
+from mpilab.judging.mutation import kills_in_markdown, scores_in_markdown
 from mpilab.util.files import atomic_write
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "mutants.md"
@@ -38,10 +38,8 @@ def main() -> int:
     for path in options.files:
         found = json.loads(path.read_text(encoding="utf-8"))
         exercises = found["exercises"]
-        judged = sum(len(one["judged"]) for one in exercises)
-        killed = sum(each["outcome"] == "killed" for one in exercises for each in one["judged"])
-        head = f"{judged} mutants were judged, and {killed} of them killed."
-        text = replaced(text, found["lab"], f"{head}\n\n{kills_in_markdown(exercises)}")
+        tables = f"{scores_in_markdown(exercises)}\n\n{kills_in_markdown(exercises)}"
+        text = replaced(text, found["lab"], tables)
     atomic_write(PAGE, text)
     return 0
 

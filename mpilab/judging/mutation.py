@@ -798,6 +798,20 @@ def kills_in_markdown(exercises: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def scores_in_markdown(exercises: Sequence[Mapping[str, Any]]) -> str:
+    """The scores of the `exercises` of `as_json`, as a table in Markdown."""
+    rows = [
+        "| exercise | judged | killed | survived | undecided | equivalent | score |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for exercise in exercises:
+        ends = Counter(each["outcome"] for each in exercise["judged"])
+        numbers = [ends.total(), ends[KILLED], ends[SURVIVED], ends[UNDECIDED]]
+        cells = " | ".join(map(str, [*numbers, exercise["equivalent"]]))
+        rows.append(f"| `{exercise['function']}` | {cells} | {exercise['percent']:.0f} % |")
+    return "\n".join(rows)
+
+
 def survivors(scores: Sequence[Score]) -> str:
     """Each survivor and each undecided mutant: operator, change, and the diff."""
     lines = []

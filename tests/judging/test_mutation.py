@@ -260,7 +260,8 @@ def test_the_items_that_mutants_lost_are_told_by_operator(score, tmp_path, monke
     monkeypatch.setattr(sys, "argv", ["kills.py", str(given)])
     assert kills.main() == 0
     text = page.read_text(encoding="utf-8")
-    assert "begin -->\nold\n" in text and "4 mutants were judged, and 2 of them killed." in text
+    assert "begin -->\nold\n" in text
+    assert "| `scatter_mine` | 4 | 2 | 1 | 1 | 2 | 50 % |" in text
     assert "| `scatter_mine` | constant | 3 | 1 | `right` 1, `clean` 1 |" in text
     assert "|  | rank | 1 | 1 | `clean` 1 |" in text
     with pytest.raises(InputError, match="<!-- c: begin -->"):
