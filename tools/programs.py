@@ -1,0 +1,162 @@
+"""Show which programs use the processor time of a command, as a table in Markdown.
+
+    python tools/programs.py COMMAND [ARGUMENT ...]
+
+Runs the command, and adds up the processor time (user and system) of all processes that it starts,
+by what they are. docs/performance.md has such tables: of a lab run by papermill, of the start of a
+cluster, and of `make test-all`.
+
+Processes are read every 20 ms; what the shortest ones use is only seen as what is missing from the
+sum that the kernel keeps, and is listed as such.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import resource
+import subprocess
+import sys
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mpilab.errors import InputError
+from mpilab.util import door
+
+READ_EVERY_S = 0.02
+PR_SET_CHILD_SUBREAPER = 36
+TICKS = os.sysconf("SC_CLK_TCK")
+# What a process is: the first pattern that matches its command line, without the program's folder.
+KINDS = [
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"python\S* .*ipykernel_launcher", "notebook kernels"),
+        (
+            r"python\S* .*(mpilab\.cluster import|mpilab/cluster/)",
+            "clusters: engines and controller",
+        ),
+        (r"python\S* .*(papermill|nbconvert)", "papermill, nbconvert"),
+        (r"python\S* .*(mpilab\.grading\.inside|mpilab/grading)", "the grader in the sandbox"),
+        (r"python\S* .*(-m pytest|execnet)", "pytest"),
+        (r"python\S* .*jupyter", "Jupyter's servers"),
+        (r"(mpilab-|mpirun|prte|osu|cannon|ping_pong)", "ranks on Open MPI"),
+        (r"(smpimain|program --cfg=smpi|sh \S*smpirun)", "simulations"),
+        (r"(cc1|as|ld|collect2|lto\S*|gcc|cc|clang\S*|s?mpicc|wasm\S*|make)( |$)", "compilers"),
+        (r"bwrap ", "bubblewrap"),
+        (r"chrom", "Chromium"),
+        (r"(slurm|munge|srun|sbatch|squeue)", "Slurm"),
+        (r"(buildah|mmdebstrap|dpkg|apt)", "fresh systems and containers"),
+        (r"(python|mpilab )", "other programs in Python"),
+    )
+]
+OTHER, SHORT = "other programs", "processes that ended before they were seen"
+
+
+@dataclass
+class Processes:
+    """The descendants of this process: {(number, start): (command line, ticks)}."""
+
+    seen: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Read the command lines and times of all that are there."""
+        found, parents = {}, {}
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
+                continue
+            try:
+                # The program's name, in parentheses, may contain blanks. See proc(5).
+                fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            found[int(entry.name)] = (int(fields[19]), int(fields[11]) + int(fields[12]))
+        for number, (start, ticks) in found.items():
+            line, known = self.seen.get((number, start), ("", -1))
+            # The command line changes by exec. To read it every time would take too long.
+            if ticks != known and number != os.getpid() and _descends(number, parents):
+                self.seen[number, start] = _command_line(number) or line, ticks
+
+
+def _descends(number: int, parents: dict[int, int]) -> bool:
+    while number in parents and number != os.getpid():
+        number = parents[number]
+    return number == os.getpid()
+
+
+def _command_line(number: int) -> str:
+    try:
+        text = Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return ""
+    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def kind_of(command_line: str) -> str:
+    """What a process is, in words."""
+    program, blank, rest = command_line.partition(" ")
+    line = program.rpartition("/")[2] + blank + rest
+    return next((words for pattern, words in KINDS if pattern.match(line)), OTHER)
+
+
+def measure(command: list[str]) -> tuple[int, Counter[str], Counter[str]]:
+    """(exit status, {kind: processor seconds}, {kind: processes}) of a command."""
+    # Daemons become children of this process, so that the kernel counts their time as well.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    processes, over = Processes(), threading.Event()
+
+    def read() -> None:
+        while not over.wait(READ_EVERY_S):
+            processes.read()
+
+    before = _of_children()
+    reader = threading.Thread(target=read)
+    try:
+        process = subprocess.Popen(command, stdout=sys.stderr)
+    except OSError as error:
+        raise InputError(f"{command[0]}: {error.strerror}; name a program") from error
+    reader.start()
+    status = process.wait()
+    over.set()
+    reader.join()
+    while True:  # for daemons that have ended; those that have not are not waited for
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    seconds, number = Counter[str](), Counter[str]()
+    for line, ticks in processes.seen.values():
+        seconds[kind_of(line)] += ticks / TICKS
+        number[kind_of(line)] += 1
+    if (rest := _of_children() - before - seconds.total()) > 0:
+        seconds[SHORT] = rest
+    return status, seconds, number
+
+
+def _of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def main() -> int:
+    """The command line; see above. The exit status is that of the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    command = parser.parse_args().command
+    if not command:
+        parser.error("name a command, e.g. python tools/programs.py make test")
+    status, seconds, number = measure(command)
+    print("| programs | processes | processor time |\n|---|--:|--:|")
+    for kind, total in seconds.most_common():
+        print(f"| {kind} | {number[kind] or ''} | {total:.1f} s |")
+    print(f"| all | {number.total()} | {seconds.total():.1f} s |")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("tools/programs.py", main))
