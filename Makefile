@@ -105,7 +105,7 @@ bench: setup ## measure the kit on this machine into out/bench.json
 STUDENTS ?= 120
 
 class: setup ## run a class through collect, grade, mark, report and export; time it (STUDENTS=120)
-	$(BIN)/python tools/class_run.py --students $(STUDENTS)
+	$(BIN)/python tools/class_run.py --students $(STUDENTS) $(if $(SLURM),--slurm $(SLURM))
 
 # End
 

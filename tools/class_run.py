@@ -1,6 +1,6 @@
 """Run a whole class through the kit's commands, and print what each step takes, in Markdown.
 
-    python tools/class_run.py [--students 120] [--keep DIR]
+    python tools/class_run.py [--students 120] [--slurm SHARES] [--keep DIR]
 
 Makes a class of that size from the answers of the sample class, as the zip and the grading
 worksheet that Moodle would offer for download; every tenth student hands in a day late, and every
@@ -9,21 +9,30 @@ zeros, deducts for lateness, reports, exports and returns feedback: each step by
 instructor would type. At the end, the worksheet must have a mark for everybody but those whose
 submission cannot be judged. `make class` runs it; docs/performance.md has such a table.
 
+With --slurm, slurm/submit-class.sh grades and merges SHARES shares on a Slurm cluster instead, one
+on each node. On a machine without one, root can make one of four nodes that share the cores:
+
+    python tests/slurm/real_slurm.py --nodes 4 make class SLURM=4
+
 "largest process" is the highest resident memory of any process of a step, as the kernel counts it.
 "all together" is the proportional share of memory of all its processes, sampled twice a second.
+Of a Slurm job, both are of the processes that it has on this machine, sampled; its processor time
+is not known.
 """
 
 import argparse
 import csv
 import os
+import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -39,16 +48,17 @@ ROOT = Path(__file__).resolve().parents[1]
 LAB = "02-allgather"
 SAMPLE_CLASS = ROOT / "grading" / "sample-class"
 SAMPLED_EVERY_S = 0.5
+LOOK_S = 1.0  # between questions to Slurm, which announces no end
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a command took: wall and processor seconds, and memory in bytes."""
+    """What a command took: wall and processor seconds (None: not known), and memory in bytes."""
 
     command: str
     wall: float
-    processor: float
+    processor: float | None
     largest: int
     together: int
 
@@ -100,7 +110,7 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log)
-        with sampled(process.pid) as together:
+        with sampled(lambda: [psutil.Process(process.pid)]) as (_, together):
             _, ended, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(ended)
     wall = time.perf_counter() - began
@@ -111,48 +121,96 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
     return Step(command, wall, seconds, used.ru_maxrss << 10, max(together))
 
 
+def run_on_slurm(shares: int, folder: Path) -> Step:
+    """Grade the class by slurm/submit-class.sh; the Step up to the merged gradebook."""
+    command = f"slurm/submit-class.sh class {LAB} out {shares}"
+    began = time.perf_counter()
+    said = subprocess.run([ROOT / command.split()[0], *command.split()[1:]], cwd=folder, text=True,
+                          capture_output=True)  # fmt: skip
+    jobs = re.findall(r"job (\d+)", said.stdout)
+    if said.returncode or len(jobs) != 2:
+        raise InputError(f"{command}: {(said.stderr or said.stdout).strip()}")
+    with sampled(lambda: _of_jobs(jobs)) as (largest, together):
+        while _are_active(jobs):
+            time.sleep(LOOK_S)
+    if not (folder / "out" / "grades.csv").exists():
+        raise InputError(f"{command}: no grades.csv; see {folder / 'out' / 'logs'}")
+    return Step(command, time.perf_counter() - began, None, max(largest), max(together))
+
+
+def _are_active(jobs: list[str]) -> bool:
+    """Whether Slurm still has one of these jobs to run; it forgets jobs some time after the end."""
+    states = "PENDING,RUNNING,CONFIGURING,COMPLETING,SUSPENDED,REQUEUED"
+    asked = ["squeue", "-h", "-j", ",".join(jobs), "-t", states, "-o", "%i"]
+    return bool(subprocess.run(asked, capture_output=True, text=True).stdout.strip())
+
+
+def _of_jobs(jobs: list[str]) -> list[psutil.Process]:
+    """The processes of these Slurm jobs that this machine shows, without most descendants."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environment = process.environ()
+        except psutil.Error:  # it has ended, or is another user's
+            continue
+        names = ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID")
+        if any(environment.get(name) in jobs for name in names):
+            found.append(process)
+    return found
+
+
 @contextmanager
-def sampled(pid: int) -> Iterator[list[int]]:
-    """Context manager for a list of samples: the memory of a process and its descendants, bytes."""
-    samples, over = [0], threading.Event()
+def sampled(
+    roots: Callable[[], Iterable[psutil.Process]],
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Context manager for two lists of samples of the processes that `roots` returns, and their
+    descendants, in bytes: the largest one's resident memory, and the memory of all."""
+    largest, together, over = [0], [0], threading.Event()
 
     def sample() -> None:
         while not over.wait(SAMPLED_EVERY_S):
-            samples.append(_memory(pid))
+            one, all_ = _memory(roots)
+            largest.append(one)
+            together.append(all_)
 
     thread = threading.Thread(target=sample)
     thread.start()
     try:
-        yield samples
+        yield largest, together
     finally:
         over.set()
         thread.join()
 
 
-def _memory(pid: int) -> int:
-    """The proportional set size of a process and its descendants, in bytes."""
-    total = 0
+def _memory(roots: Callable[[], Iterable[psutil.Process]]) -> tuple[int, int]:
+    """(largest resident set size, sum of proportional set sizes) of some processes and all their
+    descendants, in bytes."""
+    processes, largest, total = set(), 0, 0
     try:
-        first = psutil.Process(pid)
-        processes = [first, *first.children(recursive=True)]
-    except psutil.Error:
-        return 0
+        for root in roots():
+            processes |= {root, *root.children(recursive=True)}
+    except psutil.Error:  # it has ended: the next sample is of what is left
+        return 0, 0
     for process in processes:
         try:
-            total += process.memory_full_info().pss
+            memory = process.memory_full_info()
         except psutil.Error:  # it has ended meanwhile
             continue
-    return total
+        largest, total = max(largest, memory.rss), total + memory.pss
+    return largest, total
 
 
-def steps(students: int, folder: Path) -> Iterator[Step]:
-    """The Steps of a class of `students`, run in an empty folder."""
+def steps(students: int, folder: Path, shares: int = 0) -> Iterator[Step]:
+    """The Steps of a class of `students`, run in an empty folder; on Slurm if `shares` is given."""
     moodle_download(folder, students)
     yield run(f"collect download.zip class --lab {LAB} --roster worksheet.csv", folder)
-    for share in (1, 2):
-        grade = f"grade class --lab {LAB} --share {share}/2 --out share-{share} --no-progress"
-        yield run(grade, folder)
-    yield run(f"merge out share-1 share-2 --submissions class --lab {LAB}", folder)
+    if shares:
+        yield run_on_slurm(shares, folder)
+    else:
+        for share in (1, 2):
+            grade = f"grade class --lab {LAB} --share {share}/2 --out share-{share} --no-progress"
+            yield run(grade, folder)
+        yield run(f"merge out share-1 share-2 --submissions class --lab {LAB}", folder)
     yield run(f"marks export out manual.csv --lab {LAB}", folder)
     give_points(folder / "manual.csv")
     yield run(f"marks import out manual.csv --lab {LAB}", folder)
@@ -190,11 +248,11 @@ def check(students: int, folder: Path) -> None:
 def table(students: int, done: list[Step]) -> str:
     """The Steps as a table in Markdown, with their sums, and seconds per student."""
     rows = [
-        f"| `mpilab {each.command}` | {each.wall:.1f} s | {each.processor:.1f} s "
+        f"| `{_named(each)}` | {each.wall:.1f} s | {_seconds(each.processor)} "
         f"| {each.largest / MIB:.0f} MiB | {each.together / MIB:.0f} MiB |"
         for each in done
     ]
-    wall, processor = sum(each.wall for each in done), sum(each.processor for each in done)
+    wall, processor = sum(each.wall for each in done), sum(each.processor or 0 for each in done)
     return "\n".join(
         [
             "| step | wall time | processor time | largest process | all together |",
@@ -208,6 +266,14 @@ def table(students: int, done: list[Step]) -> str:
     )
 
 
+def _named(step: Step) -> str:
+    return step.command if step.command.startswith("slurm/") else f"mpilab {step.command}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.1f} s"
+
+
 def main() -> None:
     """Run the class, and print the table; progress on standard error."""
     parser = argparse.ArgumentParser(description="Run a class through the kit's commands.")
@@ -215,9 +281,17 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="a new folder to keep the files in"
     )
+    parser.add_argument(
+        "--slurm", type=int, default=0, metavar="SHARES", help="grade on a Slurm cluster"
+    )
     options = parser.parse_args()
     if options.students < 1:
         raise InputError(f"--students {options.students}: write a number from 1")
+    if options.slurm < 0 or (options.slurm and shutil.which("sbatch") is None):
+        raise InputError(
+            f"--slurm {options.slurm}: write a number of shares, on a machine with sbatch; "
+            "without, tests/slurm/real_slurm.py makes a Slurm"
+        )
     with tempfile.TemporaryDirectory(prefix="mpilab-class-") as scratch:
         folder = options.keep or Path(scratch)
         try:
@@ -225,8 +299,8 @@ def main() -> None:
         except FileExistsError as error:
             raise InputError(f"{folder}: exists already; name a new folder") from error
         done = []
-        for step in steps(options.students, folder):
-            print(f"{step.wall:8.1f} s  mpilab {step.command}", file=sys.stderr, flush=True)
+        for step in steps(options.students, folder, options.slurm):
+            print(f"{step.wall:8.1f} s  {_named(step)}", file=sys.stderr, flush=True)
             done.append(step)
     print(table(options.students, done))
 

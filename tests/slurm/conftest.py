@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from real_slurm import NODES, PMIX, TOOLS, RealSlurm
+from real_slurm import PMIX, TOOLS, RealSlurm
 
 ROOT = Path(__file__).resolve().parents[2]
 # Four ranks that belong to two nodes share the available cores, so they must not spin.
@@ -55,7 +55,7 @@ def slurm():
             "PATH": f"{Path(sys.executable).parent}:{running.environment['PATH']}",
         }
         yield running
-        told = {"nodes": len(NODES), "jobs": running.jobs, "up_seconds": running.up_seconds}
+        told = {"nodes": len(running.nodes), "jobs": running.jobs, "up_seconds": running.up_seconds}
     told["all_seconds"] = time.monotonic() - started
     TIMES.parent.mkdir(exist_ok=True)
     TIMES.write_text(json.dumps(told) + "\n")

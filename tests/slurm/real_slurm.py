@@ -1,5 +1,7 @@
 """A real Slurm for tests: munged, slurmctld and a slurmd for each node, all on this machine.
 
+    python tests/slurm/real_slurm.py [--nodes N] COMMAND ...    run a command in one
+
 A node is a slurmd with separate PID, mount and UTS namespaces (`unshare -umpf`), so that it has its
 own name, /dev/shm and processes; files and network are shared, as on a cluster with a common file
 system. Each node is on a separate switch: the switches are the groups of its ranks.
@@ -8,17 +10,18 @@ Debian's slurm-wlm 22.05 supports several slurmd on one host. Nothing outlives t
 started it, even if that is killed: every daemon ends with its parent.
 """
 
+import argparse
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
 
-NODES = ("n1", "n2")
 PMIX = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/pmix2/lib")
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare", "setpriv")
 UP_S = 120.0
@@ -79,13 +82,16 @@ class SlurmError(Exception):
 
 
 class RealSlurm:
-    """A Slurm of two nodes with `cores` pretended cores each.
+    """A Slurm whose nodes n1, n2, … have `cores` pretended cores each.
 
+    nodes       their names
     folder      of all its files, removed with it
-    environment for its commands: SLURM_CONF directs them here up_seconds  until all nodes were idle
+    environment for its commands: SLURM_CONF directs them here
+    up_seconds  until all nodes were idle
     """
 
-    def __init__(self, cores=4):
+    def __init__(self, nodes=2, cores=4):
+        self.nodes = tuple(f"n{number}" for number in range(1, nodes + 1))
         self.cores = cores
         self.processes = []
         self.folder = self.environment = None
@@ -145,7 +151,7 @@ class RealSlurm:
         )
         self._await("munged", lambda: (self.folder / "munge" / "socket").exists())
         self._run("slurmctld", "-D", "-c")
-        for node in NODES:
+        for node in self.nodes:
             (self.folder / "spool" / node).mkdir(mode=0o755)
             self._run(
                 "unshare",
@@ -163,22 +169,22 @@ class RealSlurm:
         self._await("the nodes", self._all_idle)
 
     def _write_configuration(self):
-        controller_port, *ports = _free_ports(1 + len(NODES))
+        controller_port, *ports = _free_ports(1 + len(self.nodes))
         nodes = "\n".join(
             f"NodeName={node} NodeHostname={node} NodeAddr=localhost Port={port} CPUs={self.cores}"
-            for node, port in zip(NODES, ports, strict=True)
+            for node, port in zip(self.nodes, ports, strict=True)
         )
         (self.folder / "slurm.conf").write_text(
             CONFIGURATION.format(
                 host=os.uname().nodename.partition(".")[0],
                 folder=self.folder,
                 nodes=nodes,
-                names=",".join(NODES),
+                names=",".join(self.nodes),
                 controller_port=controller_port,
             )
         )
-        switches = [f"SwitchName=s{n} Nodes={node}" for n, node in enumerate(NODES, start=1)]
-        top = f"SwitchName=s0 Switches=s[1-{len(NODES)}]"
+        switches = [f"SwitchName=s{n} Nodes={node}" for n, node in enumerate(self.nodes, start=1)]
+        top = f"SwitchName=s0 Switches=s[1-{len(self.nodes)}]"
         (self.folder / "topology.conf").write_text("\n".join([*switches, top, ""]))
 
     def _run(self, program, *arguments):
@@ -208,7 +214,7 @@ class RealSlurm:
 
     def _all_idle(self):
         said = self.command("sinfo", "-h", "-N", "-t", "idle", "-o", "%N", check=False)
-        return sorted(said.split()) == sorted(NODES)
+        return sorted(said.split()) == sorted(self.nodes)
 
     def logs(self):
         """The ends of all logs."""
@@ -285,3 +291,17 @@ def _free_ports(number):
     for each in sockets:
         each.close()
     return ports
+
+
+def main():
+    """The command line; see above. The exit status is that of the command."""
+    parser = argparse.ArgumentParser(description="Run a command in a Slurm on this machine.")
+    parser.add_argument("--nodes", type=int, default=2, help="how many (default: %(default)s)")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    options = parser.parse_args()
+    with RealSlurm(options.nodes) as slurm:
+        return subprocess.run(options.command, env=slurm.environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import class_run
 import nbformat
 import pytest
 from real_slurm import LOOK_S, traces
@@ -226,6 +227,26 @@ def test_a_class_graded_as_a_job_array_has_the_marks_of_one_graded_here(slurm, t
     assert {path.stem for path in (out / "feedback").iterdir()} == set(STUDENTS)
     again = (out / "logs" / "share-1.out").read_text()
     assert "0 of 2 submissions graded" in again and "sandbox: bubblewrap" in again
+
+
+def test_the_class_run_grades_on_slurm_and_samples_the_memory_of_its_jobs(
+    slurm, tmp_path, monkeypatch
+):
+    shutil.copytree(CLASS / "kim", tmp_path / "class" / "kim")
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    step = class_run.run_on_slurm(2, tmp_path)
+    assert "\nkim,02-allgather," in (tmp_path / "out" / "grades.csv").read_text()
+    assert step.processor is None and step.largest > 20 * class_run.MIB
+    row = class_run.table(1, [step]).splitlines()[2]
+    assert row.startswith("| `slurm/submit-class.sh class 02-allgather out 2` |") and " - |" in row
+
+
+def test_a_command_can_be_run_in_a_slurm_of_four_nodes(slurm):
+    command = [sys.executable, Path(__file__).with_name("real_slurm.py"), "--nodes", "4"]
+    asked = [*command, "sinfo", "-h", "-o", "%D %N"]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert done.stdout.strip() == "4 n[1-4]", done.stderr
 
 
 KILLED = """
