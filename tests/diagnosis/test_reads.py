@@ -7,8 +7,9 @@ import pytest
 from mpilab.cases.case import Case
 from mpilab.cases.data import GUARD_BYTES
 from mpilab.cases.output import Output
-from mpilab.diagnosis import diagnose
+from mpilab.diagnosis import diagnose, reads
 from mpilab.runners.result import DONE, Result
+from mpilab.util.kit import ROOT
 
 PLAIN, CYCLIC = "6x8", "8x9 by 2x2 on 2x2"
 
@@ -250,3 +251,10 @@ def test_memory_outside_of_a_part_is_told_first():
     found = diagnose(Result(case, DONE, outputs=[output(case, 0, memory)]))
     assert found.pattern == "outside the receive buffer"
     assert "rows of this rank's part by its columns" in found.hint
+
+
+def test_the_page_on_failures_lists_the_mistakes_that_are_recognized():
+    page = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| read |"))
+    known = {each.pattern for each in vars(reads).values() if isinstance(each, reads.Mistake)}
+    assert set(row.split(" | ")[1].split("; ")) == known
