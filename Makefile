@@ -39,7 +39,7 @@ endif
 
 # The folder as it stands in the stamp, which is JSON, inside the shell's single quotes.
 HERE := $(subst ','\'',$(subst ",\",$(CURDIR)))
-# A set-up knows its own place and its interpreter: where the folder was moved, the interpreter is
+# A setup knows its own place and its interpreter: where the folder was moved, the interpreter is
 # gone or another conda environment is active, set up again.
 ifneq ($(shell $(READY) && grep -qsF '"home": "$(HERE)"' $(STAMP) && echo same),same)
 ANEW := anew

@@ -125,7 +125,7 @@ def lock(folder, exclusive):
 
 
 def skip(why, owed=True):
-    """Skip the test; under CI=true, fail it if set-up should have installed what is missing
+    """Skip the test; under CI=true, fail it if setup should have installed what is missing
     (`owed`)."""
     if owed and os.environ.get("CI", "").lower() in ("1", "true", "yes"):
         pytest.fail(why)
@@ -158,7 +158,7 @@ def namespaces(no_hosts):
 def require_tool():
     """A function: the path of a program, by name; several names are tried in turn.
 
-    If there is none, the test is skipped, but fails under CI=true, where set-up should have
+    If there is none, the test is skipped, but fails under CI=true, where setup should have
     installed it.
     """
 

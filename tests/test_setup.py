@@ -1,4 +1,4 @@
-"""Set-up: its messages when it cannot continue, and that it does nothing twice."""
+"""Setup: its messages when it cannot continue, and that it does nothing twice."""
 
 import fcntl
 import glob
@@ -67,7 +67,7 @@ def put(folder, name, script="exit 0"):
     return str(folder)
 
 
-# An apt-get for root, with which set-up would install packages: tests must not use the real one.
+# An apt-get for root, with which setup would install packages: tests must not use the real one.
 NO_PACKAGES = "echo 'E: Unable to locate package'; exit 100"
 
 

@@ -1,4 +1,4 @@
-"""A test that cannot run here is skipped, but fails in CI if set-up should have installed what is
+"""A test that cannot run here is skipped, but fails in CI if setup should have installed what is
 missing."""
 
 import os

@@ -1,4 +1,4 @@
-"""Parts of the kit that set-up needs before the package mpilab can be imported.
+"""Parts of the kit that setup needs before the package mpilab can be imported.
 
 They import only the standard library, and so does this file, which Python 3.6 can read.
 """

@@ -1,7 +1,7 @@
 """System packages: who may install them, and how.
 
 mpilab/util/system.py lists what the kit needs and its name in each distribution. Packages are
-installed only on Debian and its derivatives; elsewhere, set-up prints the line to type.
+installed only on Debian and its derivatives; elsewhere, setup prints the line to type.
 """
 
 import os
@@ -49,13 +49,13 @@ def hindrance(root_only=False):
     root_only   for root only: passwordless sudo is not permission to install large packages.
     """
     if shutil.which("apt-get") is None:
-        return "set-up installs packages with apt-get only, which was not found"
+        return "setup installs packages with apt-get only, which was not found"
     prefix = privilege()
     if prefix is None:
         also = ", and sudo would ask for a password" if shutil.which("sudo") else ""
         return f"only root may install packages{also}"
     if root_only and prefix:
-        return "set-up installs them for root only"
+        return "setup installs them for root only"
     return ""
 
 

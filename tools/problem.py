@@ -13,7 +13,7 @@ import traceback
 
 
 class Problem(Exception):
-    """Set-up cannot continue, or continues without something; three sentences for the reader."""
+    """Setup cannot continue, or continues without something; three sentences for the reader."""
 
     def __init__(self, what, where, remedy):
         super().__init__(what)

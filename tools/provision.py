@@ -1,7 +1,7 @@
-"""The steps of set-up, in order, one line each, and their results in .venv.
+"""The steps of setup, in order, one line each, and their results in .venv.
 
-The stamp `.venv/mpilab-setup.json` is written last, so an interrupted set-up is repeated. A lock
-prevents two set-ups from running at once.
+The stamp `.venv/mpilab-setup.json` is written last, so an interrupted setup is repeated. A lock
+prevents two setups from running at once.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Place:
 
     prefix   the environment
     stamp    written when it is ready; `tests` when the tests' packages are also installed
-    lock     held by a running set-up
+    lock     held by a running setup
     name     in messages
     conda    whether it is a conda environment, which we do not create
     """
@@ -67,12 +67,12 @@ def conda():
     )
 
 
-# Set-up ends if these are missing; what would serve instead of the packages.
+# Setup ends if these are missing; what would serve instead of the packages.
 ENDS_WITHOUT = {
     "compiler": "another compiler than cc: OMPI_CC=clang make ...",
     "venv": "another Python: make PYTHON=... setup",
 }
-# Set-up continues without these; what does not work then.
+# Setup continues without these; what does not work then.
 GOES_ON_WITHOUT = {
     "make": "make: the C code must be built before anything runs ('make build')",
     "sanitizers": "libasan and libubsan: '%%kernel --sanitize' builds nothing",
@@ -86,7 +86,7 @@ GOES_ON_WITHOUT = {
 
 
 def inputs():
-    """The files on which set-up depends; the Makefile lists the same ones."""
+    """The files on which setup depends; the Makefile lists the same ones."""
     return [ROOT / "pyproject.toml", ROOT / "constraints.txt", *(ROOT / "tools").glob("*.py")]
 
 
@@ -129,7 +129,7 @@ def alone(path):
         lock = path.open("w")
     except OSError as error:
         raise Problem(
-            f"set-up may not write here: {error.strerror}",
+            f"setup may not write here: {error.strerror}",
             str(path.parent),
             "have its owner run 'make setup', or clone the kit into a folder of your own",
         ) from error
@@ -137,7 +137,7 @@ def alone(path):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another set-up is at work here ({path.name}); waiting for it")
+            say(f"another setup is at work here ({path.name}); waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -239,7 +239,7 @@ def get_system_packages(apart_from=()):
 
     apart_from   needs that are met in another way
 
-    Raises Problem if set-up cannot continue: without a C compiler or Python's venv.
+    Raises Problem if setup cannot continue: without a C compiler or Python's venv.
     """
     missing = machine.missing(apart_from)
     if not missing:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def able():
-    """Skip if no fresh system can be created; fail under CI=true, where set-up must ensure it."""
+    """Skip if no fresh system can be created; fail under CI=true, where setup must ensure it."""
     why = system.why_not()
     if why:
         skip(f"no fresh system on this machine: {why}")

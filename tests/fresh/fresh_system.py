@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SUITES = ("bookworm", "trixie")
-# What the README assumes: a way to get a clone, its verbs, and the language of set-up.
+# What the README assumes: a way to get a clone, its verbs, and the language of setup.
 FEWEST = ("git", "make", "python3")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")

@@ -2,7 +2,7 @@
 
 Each system, and each user, gets a clone in a path with a blank. An administrator has already
 installed what is needed to get a clone and run its verbs (if the user is root), or the README's
-line (for a normal user); on one system, a normal user's set-up says what is missing.
+line (for a normal user); on one system, a normal user's setup says what is missing.
 """
 
 import re
@@ -34,7 +34,7 @@ pytestmark = [
 
 
 SYSTEMS = [(suite, user) for suite in SUITES for user in ("root", "student")]
-# Where an administrator installs what a normal user's set-up asks for, and where a student gets a
+# Where an administrator installs what a normal user's setup asks for, and where a student gets a
 # handout. One of each is enough, since every system takes minutes.
 HANDED_OUT, ASKED = SYSTEMS[0], SYSTEMS[-1]
 # What the kit can do once it is set up is tried on one system of each suite, and as each user.
@@ -53,7 +53,7 @@ OF_FEW = (
 class Demo:
     """A clone in which `user` has run `make demo`, and what that printed.
 
-    asked   what set-up printed before, where the administrator had not installed the README's line
+    asked   what setup printed before, where the administrator had not installed the README's line
     few     whether only FEW of the class were graded, by the commands of OF_FEW
     """
 
@@ -94,7 +94,7 @@ def demo(request, source):
 
 
 def packages_asked_for(said):
-    """The packages of the one line for an administrator in what set-up `said`."""
+    """The packages of the one line for an administrator in what setup `said`."""
     lines = set(re.findall(r"apt-get install -y ([a-z0-9. +-]+)", said))
     assert len(lines) == 1, said
     return lines.pop().split()
@@ -150,7 +150,7 @@ class TestMakeDemo:
             ".venv/bin/mpilab release all --handout /srv/labs.zip && chmod a+r /srv/labs.zip"
         )
         assert made.returncode == 0, made.stdout
-        # What follows needs the system packages that set-up has installed for root.
+        # What follows needs the system packages that setup has installed for root.
         install(demo.system, "unzip")
         unpacked = demo.system.run("unzip -q /srv/labs.zip && cat labs/README.md", "student")
         assert unpacked.returncode == 0, unpacked.stdout

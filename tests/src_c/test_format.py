@@ -35,7 +35,7 @@ def test_what_is_not_formatted_is_found(tmp_path, require_tool):
 
 @pytest.mark.slow
 def test_everything_compiles_with_clang_too_without_a_warning(tmp_path, require_tool):
-    # Set-up compiles with gcc, which turns each warning into an error.
+    # Setup compiles with gcc, which turns each warning into an error.
     said = make("all", f"BUILD={tmp_path}", OMPI_CC=require_tool("clang"))
     assert said.returncode == 0, said.stderr
     assert "warning" not in said.stderr
