@@ -12,8 +12,8 @@ facets, and no others. Most cases are only simulated; those marked `real` are ru
 
 A read has facets of its own: its cases are matrices, of which each rank reads its part. No part is
 empty, and no blocks are cyclic, except in the facets about them. Files cannot be simulated, so all
-are run on Open MPI, on up to 9 ranks: each number costs the start of a job, for both witnesses. With
-13 and 16 ranks, a run would take a third longer, and their grids are of the same kinds.
+are run on Open MPI, on up to 9 ranks: each number costs the start of a job, for both witnesses.
+With 13 and 16 ranks, a run would take a third longer, and their grids are of the same kinds.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
