@@ -6,8 +6,9 @@ Runs the command, and adds up the processor time (user and system) of all proces
 by what they are. docs/performance.md has such tables: of a lab run by papermill, of the start of a
 cluster, and of `make test-all`.
 
-Processes are read every 20 ms; what the shortest ones use is only seen as what is missing from the
-sum that the kernel keeps, and is listed as such.
+Processes are read every 20 ms, or less often if there are so many that it would take a tenth of a
+core; what the shortest ones use is only seen as what is missing from the sum that the kernel keeps,
+and is listed as such.
 """
 
 import argparse
@@ -18,14 +19,15 @@ import resource
 import subprocess
 import sys
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpilab.errors import InputError
 from mpilab.util import door
 
-READ_EVERY_S = 0.02
+READ_EVERY_S, SHARE = 0.02, 0.1
 PR_SET_CHILD_SUBREAPER = 36
 TICKS = os.sysconf("SC_CLK_TCK")
 # What a process is: the first pattern that matches its command line, without the program's folder.
@@ -101,15 +103,18 @@ def kind_of(command_line: str) -> str:
     return next((words for pattern, words in KINDS if pattern.match(line)), OTHER)
 
 
-def measure(command: list[str]) -> tuple[int, Counter[str], Counter[str]]:
+def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
     """(exit status, {kind: processor seconds}, {kind: processes}) of a command."""
     # Daemons become children of this process, so that the kernel counts their time as well.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     processes, over = Processes(), threading.Event()
 
     def read() -> None:
-        while not over.wait(READ_EVERY_S):
+        took = 0.0
+        while not over.wait(max(READ_EVERY_S, took / SHARE)):
+            began = time.thread_time()
             processes.read()
+            took = time.thread_time() - began
 
     before = _of_children()
     reader = threading.Thread(target=read)
@@ -117,21 +122,25 @@ def measure(command: list[str]) -> tuple[int, Counter[str], Counter[str]]:
         process = subprocess.Popen(command, stdout=sys.stderr)
     except OSError as error:
         raise InputError(f"{command[0]}: {error.strerror}; name a program") from error
+    processes.read()
     reader.start()
-    status = process.wait()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and can be read
     over.set()
     reader.join()
+    processes.read()
+    status = process.wait()
     while True:  # for daemons that have ended; those that have not are not waited for
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 break
         except ChildProcessError:
             break
-    seconds, number = Counter[str](), Counter[str]()
+    seconds: dict[str, float] = defaultdict(float)
+    number = Counter[str]()
     for line, ticks in processes.seen.values():
         seconds[kind_of(line)] += ticks / TICKS
         number[kind_of(line)] += 1
-    if (rest := _of_children() - before - seconds.total()) > 0:
+    if (rest := _of_children() - before - sum(seconds.values())) > 0:
         seconds[SHORT] = rest
     return status, seconds, number
 
@@ -152,9 +161,9 @@ def main() -> int:
         parser.error("name a command, e.g. python tools/programs.py make test")
     status, seconds, number = measure(command)
     print("| programs | processes | processor time |\n|---|--:|--:|")
-    for kind, total in seconds.most_common():
+    for kind, total in sorted(seconds.items(), key=lambda each: -each[1]):
         print(f"| {kind} | {number[kind] or ''} | {total:.1f} s |")
-    print(f"| all | {number.total()} | {seconds.total():.1f} s |")
+    print(f"| all | {number.total()} | {sum(seconds.values()):.1f} s |")
     return status
 
 
