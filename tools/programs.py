@@ -3,8 +3,7 @@
     python tools/programs.py COMMAND [ARGUMENT ...]
 
 Runs the command, and adds up the processor time (user and system) of all processes that it starts,
-by what they are. docs/performance.md has such tables: of a lab run by papermill, of the start of a
-cluster, and of `make test-all`.
+by what they are. docs/performance.md has such a table of a lab run by papermill.
 
 Processes are read every 20 ms, or less often if there are so many that it would take a tenth of a
 core; what the shortest ones use is only seen as what is missing from the sum that the kernel keeps,
@@ -21,15 +20,14 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from pathlib import Path
+
+import psutil
 
 from mpilab.errors import InputError
 from mpilab.util import door
 
 READ_EVERY_S, SHARE = 0.02, 0.1
 PR_SET_CHILD_SUBREAPER = 36
-TICKS = os.sysconf("SC_CLK_TCK")
 # What a process is: the first pattern that matches its command line, without the program's folder.
 KINDS = [
     (re.compile(pattern), words)
@@ -56,44 +54,22 @@ KINDS = [
 OTHER, SHORT = "other programs", "processes that ended before they were seen"
 
 
-@dataclass
-class Processes:
-    """The descendants of this process: {(number, start): (command line, ticks)}."""
-
-    seen: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
-
-    def read(self) -> None:
-        """Read the command lines and times of all that are there."""
-        found, parents = {}, {}
-        for entry in os.scandir("/proc"):
-            if not entry.name.isdigit():
-                continue
-            try:
-                # The program's name, in parentheses, may contain blanks. See proc(5).
-                fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            parents[int(entry.name)] = int(fields[1])
-            found[int(entry.name)] = (int(fields[19]), int(fields[11]) + int(fields[12]))
-        for number, (start, ticks) in found.items():
-            line, known = self.seen.get((number, start), ("", -1))
-            # The command line changes by exec. To read it every time would take too long.
-            if ticks != known and number != os.getpid() and _descends(number, parents):
-                self.seen[number, start] = _command_line(number) or line, ticks
+# {process: (its command line, its processor seconds)}.
+Seen = dict[psutil.Process, tuple[str, float]]
 
 
-def _descends(number: int, parents: dict[int, int]) -> bool:
-    while number in parents and number != os.getpid():
-        number = parents[number]
-    return number == os.getpid()
-
-
-def _command_line(number: int) -> str:
-    try:
-        text = Path(f"/proc/{number}/cmdline").read_bytes()
-    except OSError:  # it has just ended
-        return ""
-    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+def read(seen: Seen) -> None:
+    """Read the command lines and times of all descendants of this process."""
+    for process in psutil.Process().children(recursive=True):
+        line, _ = seen.get(process, ("", 0.0))
+        try:
+            times = process.cpu_times()
+            line = " ".join(process.cmdline()) or line
+        except psutil.ZombieProcess:  # it has ended, and its command line is gone
+            pass
+        except psutil.Error:  # it is gone
+            continue
+        seen[process] = line, times.user + times.system
 
 
 def kind_of(command_line: str) -> str:
@@ -107,27 +83,28 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
     """(exit status, {kind: processor seconds}, {kind: processes}) of a command."""
     # Daemons become children of this process, so that the kernel counts their time as well.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    processes, over = Processes(), threading.Event()
+    seen: Seen = {}
+    over = threading.Event()
 
-    def read() -> None:
+    def read_on() -> None:
         took = 0.0
         while not over.wait(max(READ_EVERY_S, took / SHARE)):
             began = time.thread_time()
-            processes.read()
+            read(seen)
             took = time.thread_time() - began
 
     before = _of_children()
-    reader = threading.Thread(target=read)
+    reader = threading.Thread(target=read_on)
     try:
         process = subprocess.Popen(command, stdout=sys.stderr)
     except OSError as error:
         raise InputError(f"{command[0]}: {error.strerror}; name a program") from error
-    processes.read()
+    read(seen)
     reader.start()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and can be read
     over.set()
     reader.join()
-    processes.read()
+    read(seen)
     status = process.wait()
     while True:  # for daemons that have ended; those that have not are not waited for
         try:
@@ -137,8 +114,8 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
             break
     seconds: dict[str, float] = defaultdict(float)
     number = Counter[str]()
-    for line, ticks in processes.seen.values():
-        seconds[kind_of(line)] += ticks / TICKS
+    for line, used in seen.values():
+        seconds[kind_of(line)] += used
         number[kind_of(line)] += 1
     if (rest := _of_children() - before - sum(seconds.values())) > 0:
         seconds[SHORT] = rest
