@@ -110,7 +110,7 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log)
-        with sampled(lambda: [psutil.Process(process.pid)]) as (_, together):
+        with sampled(psutil.Process().children) as (_, together):
             _, ended, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(ended)
     wall = time.perf_counter() - began
@@ -118,15 +118,16 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
         raise InputError(f"mpilab {command}: exit status {process.returncode}; see {log.name}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Step(command, wall, seconds, used.ru_maxrss << 10, max(together))
+    return Step(f"mpilab {command}", wall, seconds, used.ru_maxrss << 10, max(together))
 
 
 def run_on_slurm(shares: int, folder: Path) -> Step:
     """Grade the class by slurm/submit-class.sh; the Step up to the merged gradebook."""
-    command = f"slurm/submit-class.sh class {LAB} out {shares}"
+    words = ["slurm/submit-class.sh", "class", LAB, "out", str(shares)]
+    command = " ".join(words)
     began = time.perf_counter()
-    said = subprocess.run([ROOT / command.split()[0], *command.split()[1:]], cwd=folder, text=True,
-                          capture_output=True)  # fmt: skip
+    called = [str(ROOT / words[0]), *words[1:]]
+    said = subprocess.run(called, cwd=folder, capture_output=True, text=True)
     jobs = re.findall(r"job (\d+)", said.stdout)
     if said.returncode or len(jobs) != 2:
         raise InputError(f"{command}: {(said.stderr or said.stdout).strip()}")
@@ -186,11 +187,11 @@ def _memory(roots: Callable[[], Iterable[psutil.Process]]) -> tuple[int, int]:
     """(largest resident set size, sum of proportional set sizes) of some processes and all their
     descendants, in bytes."""
     processes, largest, total = set(), 0, 0
-    try:
-        for root in roots():
+    for root in roots():
+        try:
             processes |= {root, *root.children(recursive=True)}
-    except psutil.Error:  # it has ended: the next sample is of what is left
-        return 0, 0
+        except psutil.Error:  # it has ended meanwhile
+            continue
     for process in processes:
         try:
             memory = process.memory_full_info()
@@ -248,7 +249,7 @@ def check(students: int, folder: Path) -> None:
 def table(students: int, done: list[Step]) -> str:
     """The Steps as a table in Markdown, with their sums, and seconds per student."""
     rows = [
-        f"| `{_named(each)}` | {each.wall:.1f} s | {_seconds(each.processor)} "
+        f"| `{each.command}` | {each.wall:.1f} s | {_seconds(each.processor)} "
         f"| {each.largest / MIB:.0f} MiB | {each.together / MIB:.0f} MiB |"
         for each in done
     ]
@@ -264,10 +265,6 @@ def table(students: int, done: list[Step]) -> str:
             f"| per student | {wall / students:.1f} s | {processor / students:.1f} s | | |",
         ]
     )
-
-
-def _named(step: Step) -> str:
-    return step.command if step.command.startswith("slurm/") else f"mpilab {step.command}"
 
 
 def _seconds(seconds: float | None) -> str:
@@ -300,7 +297,7 @@ def main() -> None:
             raise InputError(f"{folder}: exists already; name a new folder") from error
         done = []
         for step in steps(options.students, folder, options.slurm):
-            print(f"{step.wall:8.1f} s  {_named(step)}", file=sys.stderr, flush=True)
+            print(f"{step.wall:8.1f} s  {step.command}", file=sys.stderr, flush=True)
             done.append(step)
     print(table(options.students, done))
 
