@@ -44,7 +44,9 @@ BODIES = {
     MPI_Barrier(comm);
     if (rank == size - 1) *(volatile int *)8 = 1; /* crashes */
     MPI_Barrier(comm);""",
-    "leaves": "if (rank == size - 1) _exit(7); MPI_Barrier(comm);",
+    # In a call of MPI, the others would see that a connection broke, and abort, maybe before mpirun
+    # has seen the status.
+    "leaves": "if (rank == size - 1) _exit(7); for (;;) pause();",
     "endless": """
     if (rank == size - 1)
         for (volatile int i = 0;;) i++; /* computes */
