@@ -43,6 +43,7 @@ import psutil
 from mpilab.errors import InputError
 from mpilab.util import door
 from mpilab.util.files import csv_text
+from mpilab.util.processes import processor_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 LAB = "02-allgather"
@@ -107,7 +108,7 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
     """Run 'mpilab COMMAND' in a folder; the Step that it was. Its exit status must be `status`."""
     words = [sys.executable, "-m", "mpilab", *command.split()]
     began = time.perf_counter()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = processor_seconds(resource.RUSAGE_CHILDREN)
     with open(folder / "log.txt", "ab") as log:
         process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log)
         with sampled(psutil.Process().children) as (_, together):
@@ -116,8 +117,7 @@ def run(command: str, folder: Path, status: int = 0) -> Step:
     wall = time.perf_counter() - began
     if process.returncode != status:
         raise InputError(f"mpilab {command}: exit status {process.returncode}; see {log.name}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    seconds = processor_seconds(resource.RUSAGE_CHILDREN) - before
     return Step(f"mpilab {command}", wall, seconds, used.ru_maxrss << 10, max(together))
 
 

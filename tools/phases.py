@@ -31,6 +31,7 @@ from mpilab.grading.proving import references_of
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, Sandbox, open_sandbox
 from mpilab.judging.rubric import TEXT
+from mpilab.util.processes import processor_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 SUBMISSION, LAB = ROOT / "grading/sample-class/ada/02-allgather.ipynb", "02-allgather"
@@ -43,12 +44,6 @@ PHASES = {
     "calls.py": "call a Python answer",
 }
 OTHER, OWN = "check that the sandbox isolates", "the grader: compare, judge, write pages"
-
-
-def used(whose: int) -> float:
-    """Seconds of processor time of this process or of its children (RUSAGE_SELF, …)."""
-    usage = resource.getrusage(whose)
-    return usage.ru_utime + usage.ru_stime
 
 
 def compare(labs: Sequence[str]) -> None:
@@ -98,9 +93,10 @@ def compare(labs: Sequence[str]) -> None:
         notebook = deepcopy(assignment.notebook)
         for cell in notebook.cells:
             cell.source = answers.get(answer_id(cell) or "", cell.source)
-        before, usual = used(resource.RUSAGE_CHILDREN), assignment.rubric.notebook_seconds
+        usual = assignment.rubric.notebook_seconds
+        before = processor_seconds(resource.RUSAGE_CHILDREN)
         execute(without_examples(notebook), assignment.rubric.parameters, sandbox, usual)
-        row(lab, "all", "execute", "", used(resource.RUSAGE_CHILDREN) - before, usual)
+        row(lab, "all", "execute", "", processor_seconds(resource.RUSAGE_CHILDREN) - before, usual)
 
 
 def show(path: Path, lab: str) -> None:
@@ -110,10 +106,10 @@ def show(path: Path, lab: str) -> None:
     plain_run = Sandbox.run
 
     def run(sandbox: Sandbox, command: Sequence[str], **options: Any) -> Outcome:
-        before = used(resource.RUSAGE_CHILDREN)
+        before = processor_seconds(resource.RUSAGE_CHILDREN)
         outcome = plain_run(sandbox, command, **options)
         phase = PHASES.get(Path(command[-1]).name, OTHER)
-        seconds[phase] += used(resource.RUSAGE_CHILDREN) - before
+        seconds[phase] += processor_seconds(resource.RUSAGE_CHILDREN) - before
         jobs[phase] += 1
         return outcome
 
@@ -123,9 +119,9 @@ def show(path: Path, lab: str) -> None:
         student.mkdir(parents=True)
         shutil.copy(path, student / f"{lab}.ipynb")
         setattr(Sandbox, "run", run)  # noqa: B010 (mypy refuses an assignment to a method)
-        begun = used(resource.RUSAGE_SELF)
+        begun = processor_seconds(resource.RUSAGE_SELF)
         grade(student.parent, lab, Path(scratch, "out"), jobs=1, progress=False)
-        seconds[OWN], jobs[OWN] = used(resource.RUSAGE_SELF) - begun, 1
+        seconds[OWN], jobs[OWN] = processor_seconds(resource.RUSAGE_SELF) - begun, 1
     print("| phase | times | processor time |\n|---|---|---|")
     for phase, total in sorted(seconds.items(), key=lambda each: -each[1]):
         print(f"| {phase} | {jobs[phase]} | {total:.1f} s |")

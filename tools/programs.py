@@ -25,6 +25,7 @@ import psutil
 
 from mpilab.errors import InputError
 from mpilab.util import door
+from mpilab.util.processes import processor_seconds
 
 READ_EVERY_S, SHARE = 0.02, 0.1
 PR_SET_CHILD_SUBREAPER = 36
@@ -93,7 +94,7 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
             read(seen)
             took = time.thread_time() - began
 
-    before = _of_children()
+    before = processor_seconds(resource.RUSAGE_CHILDREN)
     reader = threading.Thread(target=read_on)
     try:
         process = subprocess.Popen(command, stdout=sys.stderr)
@@ -117,14 +118,9 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
     for line, used in seen.values():
         seconds[kind_of(line)] += used
         number[kind_of(line)] += 1
-    if (rest := _of_children() - before - sum(seconds.values())) > 0:
+    if (rest := processor_seconds(resource.RUSAGE_CHILDREN) - before - sum(seconds.values())) > 0:
         seconds[SHORT] = rest
     return status, seconds, number
-
-
-def _of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> int:

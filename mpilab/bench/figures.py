@@ -50,7 +50,7 @@ from mpilab.runners.hang import STANDSTILL_S
 from mpilab.runners.result import DONE
 from mpilab.util.files import atomic_write
 from mpilab.util.kit import NBGRADER_PYTHON, ROOT
-from mpilab.util.processes import environment_of
+from mpilab.util.processes import environment_of, processor_seconds
 from mpilab.util.text import suggestion, update
 
 # All ranks immediately wait for each other: the earliest possible deadlock.
@@ -264,10 +264,9 @@ def _processor_seconds(arguments: Sequence[str], repeats: int) -> list[float]:
     """Processor seconds, user and system, of Python with these arguments, for each repetition."""
     spent = []
     for _ in range(repeats + 1):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = processor_seconds(resource.RUSAGE_CHILDREN)
         _seconds([sys.executable, *arguments])
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        spent.append(processor_seconds(resource.RUSAGE_CHILDREN) - before)
     return spent[1:]  # the first one may compile modules
 
 

@@ -35,6 +35,7 @@ from mpilab.measure import against, level_costs
 from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
 from mpilab.runners.simgrid import MOST_RANKS, Memory, Simulation, seconds_of
+from mpilab.util.processes import processor_seconds
 from mpilab.util.text import update
 from mpilab.util.units import byte_size, ranks_of, size
 
@@ -149,7 +150,7 @@ def _measured(name: str, ranks: int, known: list[tuple], limit: float, memory: i
     why = _too_much(TABLE.array(known), name, ranks, limit, memory)
     if why:
         return (*begins, UNKNOWN, UNKNOWN, why, np.nan, np.nan)
-    spent = _processor_seconds()
+    spent = processor_seconds(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory(prefix="mpilab-scale-") as scratch:
         began = monotonic()
         run = Simulation(kernels(), name, {0: case}, where, hosts, scratch, None)
@@ -167,14 +168,8 @@ def _measured(name: str, ranks: int, known: list[tuple], limit: float, memory: i
         why = f"{result.outcome}: {' '.join(result.detail.split())}"[:200]
     if why:
         return (*begins, UNKNOWN, UNKNOWN, why, np.nan, np.nan)
-    spent = round(_processor_seconds() - spent, 3)
+    spent = round(processor_seconds(resource.RUSAGE_CHILDREN) - spent, 3)
     return (*begins, round(seconds_of(result) * 1e9), used.peak, "", spent, taken)
-
-
-def _processor_seconds() -> float:
-    """Processor time of all descendants of this process that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _case(name: str, ranks: int) -> Case:

@@ -93,6 +93,14 @@ def _has_mapped(process: int, path: str | Path) -> bool:
         return False
 
 
+def processor_seconds(*whose: int) -> float:
+    """The user and system time so far of `whose`: resource.RUSAGE_SELF, RUSAGE_CHILDREN, or both.
+
+    The time of a child counts, with that of its children, once it has been waited for.
+    """
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
+
+
 class ProcessorTime:
     """The processor time of this process and its descendants so far, in seconds.
 
@@ -116,8 +124,7 @@ class ProcessorTime:
         return self.seen + self.lost
 
     def _look(self) -> float:
-        own = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        used = sum(each.ru_utime + each.ru_stime for each in own)
+        used = processor_seconds(resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         for process in psutil.Process().children(recursive=True):
             try:
                 used += sum(process.cpu_times()[:4])  # with its children that have ended

@@ -22,6 +22,7 @@ from mpilab.grading.release import solutions
 from mpilab.judging.rubric import KERNEL, PYTHON
 from mpilab.kernels.build import function_of
 from mpilab.util.kit import ROOT
+from mpilab.util.processes import processor_seconds
 
 BURST = """
     for (int burst = 0; burst < {bursts}; burst++) {{
@@ -81,11 +82,11 @@ def taken(assignment: Assignment, answers: dict[str, str]) -> float:
         student = Path(scratch, "class", "student")
         student.mkdir(parents=True)
         nbformat.write(notebook, student / f"{assignment.lab}.ipynb")
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = processor_seconds(resource.RUSAGE_CHILDREN)
         report = grade(student.parent, assignment.lab, Path(scratch, "out"), progress=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = processor_seconds(resource.RUSAGE_CHILDREN) - before
     print(report.table, file=sys.stderr)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent
 
 
 def main() -> None:
