@@ -124,6 +124,7 @@ refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/mpilab release
 	$(BIN)/python tools/sample_class.py
 	$(BIN)/python -m mpilab.measure.scale --page docs/scale.md
+	$(BIN)/python -m mpilab.mpiio.cannon --page docs/performance.md
 	$(BIN)/python tools/trust.py
 	$(BIN)/python tools/lengths.py
 	$(BIN)/python tools/effects.py

@@ -4,6 +4,7 @@ phases; as a program, over sizes and ranks, for the table shown in lab 05.
     python -m mpilab.mpiio.cannon [data/cannon-scaling.csv [REPETITIONS]]   measure, write it
     python -m mpilab.mpiio.cannon mine.csv 3 --sizes 1024,2048,4096 --ranks 4,9,16
     python -m mpilab.mpiio.cannon mine.csv 3 --sizes 1024,2048,4096 --ranks 4,9,16 --hosts two-hosts
+    python -m mpilab.mpiio.cannon --page docs/performance.md         write the tables of data/ to it
 
 Each row of the table is one phase of one run. The files have just been written and are in the page
 cache, so this measures the program, not a disk.
@@ -19,6 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from mpilab.measure.origin import here
 from mpilab.mpiio import files
 from mpilab.trace.recording import Recording
 from mpilab.util import processes
+from mpilab.util.text import update
 from mpilab.util.units import positive
 
 STAGES = {1: "rank 0, point-to-point", 2: "rank 0, collectives", 3: "MPI-IO"}
@@ -353,6 +356,31 @@ def io_share(rows: NDArray[Any]) -> float:
     return float(spent[rows["phase"] != "compute"].sum() / total) if total else float("nan")
 
 
+def tables() -> dict[str, str]:
+    """The tables in docs/performance.md: {name: Markdown}."""
+    return {file.stem: share_table(read(file)) for file in (LARGE_CSV, TWO_HOSTS_CSV)}
+
+
+def share_table(rows: NDArray[Any]) -> str:
+    """The io_share of each of WAYS, and the medians of the seconds of reading and of writing, in
+    Markdown: a row for each way, a column for each size and number of ranks."""
+    points = list(product(*(np.unique(rows[name]).tolist() for name in ("n", "ranks"))))
+    lines = [["", *(f"{n}², {ranks} ranks" for n, ranks in points)]]
+    lines.append(["---", *["--:"] * len(points)])
+    for stage, kind in WAYS:
+        of_way = rows[(rows["stage"] == stage) & (rows["files"] == kind)]
+        at = [of_way[(of_way["n"] == n) & (of_way["ranks"] == ranks)] for n, ranks in points]
+        lines.append([f"stage {stage}, {kind}", *map(_share_of, at)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _share_of(rows: NDArray[Any]) -> str:
+    reading, writing = (
+        np.median(rows["seconds"][rows["phase"] == phase]) for phase in ("read", "write")
+    )
+    return f"{100 * io_share(rows):.0f} % ({reading:.2f}, {writing:.2f})"
+
+
 def speed_up(
     rows: NDArray[Any], way: tuple[int, str], base: tuple[int, str] = WAYS[0]
 ) -> dict[int, tuple[float, float, float]]:
@@ -421,7 +449,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="NAME",
         help="emulated hosts with as many ranks on each, e.g. two-hosts (default: this machine)",
     )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="FILE.md",
+        help="measure nothing, but write the tables of data/ to this page, docs/performance.md",
+    )
     options = parser.parse_args(arguments)
+    if options.page:
+        update(options.page, tables())
+        return
     on = {} if options.hosts is None else {"hosts": options.hosts}
     rows = measure(
         options.sizes, options.ranks, repetitions=options.repetitions, progress=True, **on
