@@ -61,8 +61,9 @@ def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, lis
     """Sample, `looks` times, the ranks whose recordings are `paths` ({rank: path}).
 
     Returns {rank: [call sites]}, offsets into the kernel's library as in a record, 0 for a sample
-    outside of it. A rank that has ended or does not answer is omitted. Of ranks that share a
-    process, as in a simulation, the one that is running answers.
+    outside of it; fewer than `looks` if it answers too late, as on a busy machine. A rank that has
+    ended or never answers is omitted. Of ranks that share a process, as in a simulation, the one
+    that is running answers.
     """
     found: dict[int, list[int]] = {}
     if SIGNAL is None:  # macOS
@@ -73,12 +74,10 @@ def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, lis
     for _ in range(min(looks, KEPT)):
         # All at once: each of them computes until it is asked, and while others are.
         before = {rank: _samples(path) for rank, path in paths.items()}
-        asked = {process: ranks for process, ranks in processes.items() if _ask(process)}
-        answered = _answers(asked, before)
-        for rank, header in answered.values():
+        processes = {process: ranks for process, ranks in processes.items() if _ask(process)}
+        for rank, header in _answers(processes, before).values():
             last = (int(header["samples"]) - 1) % KEPT
             found.setdefault(rank, []).append(int(header["sample_sites"][last]))
-        processes = {process: asked[process] for process in answered}
     return found
 
 

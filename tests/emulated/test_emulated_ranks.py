@@ -187,7 +187,7 @@ class TestFailures:
         result = run(library, "endless", pair, 4, limit=1000.0, work=1.0)
         assert result.outcome == TIME_OUT
         assert list(result.samples) == [3]
-        assert len(result.samples[3]) == LOOKS
+        assert 1 <= len(result.samples[3]) <= LOOKS
         met = {line for _, _, line in lines_of(str(library), tuple(result.samples[3]))}
         assert met == {line_of(SOURCE, "/* computes */")}
 

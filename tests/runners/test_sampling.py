@@ -33,7 +33,7 @@ def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_pa
     result = run(library, "endless", work=0.5)
     assert result.outcome == TIME_OUT
     assert list(result.samples) == [1]
-    assert len(result.samples[1]) == LOOKS
+    assert 1 <= len(result.samples[1]) <= LOOKS
     met = {line for _, _, line in lines_of(str(library), tuple(result.samples[1]))}
     assert met == {line_of(source, "/* here */")}
 

@@ -570,7 +570,6 @@ def test_a_rank_that_computes_says_where(library):
     result = run(library, "spinning", work=0.5)
     assert result.outcome == TIME_OUT
     assert list(result.samples) == [1]
-    assert len(result.samples[1]) > 1
     (line,) = marked("spinning", "/* spin */")
     for function, told in lines(result.ranks[1], result.samples[1]):
         assert function == "allgather_spinning"
