@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import socket
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.hostfile import POLICIES, find
 from mpilab.kernels import openmpi
 from mpilab.util import door
-from mpilab.util.processes import end_family
+from mpilab.util.processes import Said, run
 from mpilab.util.text import ranges
 
 # Settings of the kit's own runs, absent in a user's terminal: they allow more ranks than slots and
@@ -84,9 +83,9 @@ def mpirun(line: str, *, timeout: float = 30.0) -> str:
             words[place + 1] = str(find(words[place + 1]))
     said = _said(words, timeout)
     text = said.stdout.replace("\0", "").rstrip()
-    if said.returncode == 0:
+    if said.code == 0:
         return text
-    return f"{text}\n(exit status {said.returncode})".lstrip()
+    return f"{text}\n(exit status {said.code})".lstrip()
 
 
 def mapped(
@@ -132,33 +131,19 @@ def mapped(
     return [found[rank] for rank in range(ranks)]
 
 
-def _said(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
-    """The CompletedProcess of mpirun, with all its output in `stdout`."""
+def _said(words: Sequence[str], timeout: float) -> Said:
+    """The Said of mpirun, with all its output in `stdout`."""
     words = [sys.executable if word == "python" else word for word in words]
     environment = {**openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **os.environ}
     for name in _OF_THE_KIT:
         environment.pop(name, None)
-    command = [openmpi.tool("mpirun"), *words]
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        stdout, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        end_family(process.pid)  # the ranks have their own process groups and would keep printing
-        stdout, _ = process.communicate()
+    said = run([openmpi.tool("mpirun"), *words], timeout, environment=environment, merged=True)
+    if said.code is None:
         raise ClusterError(
             f"mpirun {shlex.join(words)}: not finished after {timeout:g} s. Does the program wait "
-            f"for something? Its output: {stdout.strip()[-500:] or 'nothing'}"
-        ) from None
-    return subprocess.CompletedProcess(command, process.returncode, stdout)
+            f"for something? Its output: {said.stdout.strip()[-500:] or 'nothing'}"
+        )
+    return said
 
 
 if __name__ == "__main__":

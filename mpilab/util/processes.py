@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -148,12 +149,15 @@ def run(
     environment: Mapping[str, str] | None = None,
     stdin: str | None = None,
     cwd: str | Path | None = None,
+    merged: bool = False,
 ) -> Said:
     """Run a program for at most `limit` seconds; return its output and exit code (Said).
 
-    After a time-out or an interrupt, it and all its descendants are ended.
+    After a time-out or an interrupt, it and all its descendants are ended. What it leaves running
+    counts as a part of it for as long as that may write to its output.
 
-    stdin   input text; None: empty input.
+    stdin    input text; None: empty input.
+    merged   whether errors go to the output as well, as in a terminal.
 
     Raises FileNotFoundError if there is no such program.
     """
@@ -166,21 +170,39 @@ def run(
                 cwd=cwd,
                 stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
                 encoding="utf-8",
                 errors="replace",
                 start_new_session=True,
             )
         stdout, stderr = process.communicate(stdin, timeout=limit)
-        return Said(process.returncode, stdout, stderr)
+        return Said(process.returncode, stdout, stderr or "")
     except BaseException as error:
         if process is None:
             raise
         end_family(process.pid)
-        stdout, stderr = process.communicate()
+        stdout, stderr = _rest(process)
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
         return Said(None, stdout, stderr)
+
+
+def _rest(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The whole output of a program that was ended. If something that has left its session still
+    holds the pipes open, what came until now."""
+    try:
+        stdout, stderr = process.communicate(timeout=DIES_S)
+        return stdout, stderr or ""
+    except subprocess.TimeoutExpired as late:
+        for pipe in filter(None, (process.stdout, process.stderr)):
+            pipe.close()
+        stdout, stderr = (_text(each) for each in (late.stdout, late.stderr))
+        return stdout, stderr
+
+
+def _text(output: bytes | str | None) -> str:
+    """Output in a TimeoutExpired: bytes even where the program was started for text."""
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else output or ""
 
 
 def environment_of(python: str | Path) -> dict[str, str]:
@@ -194,22 +216,28 @@ def environment_of(python: str | Path) -> dict[str, str]:
 
 
 def end_family(pid: int, *, politely: bool = True) -> None:
-    """End a process and all its descendants; `politely` gives them 2 seconds to clean up."""
-    try:
-        parent = psutil.Process(pid)
-        left = [*parent.children(recursive=True), parent]
-        if politely:
-            parent.terminate()
-    except psutil.NoSuchProcess:
-        return
+    """End a process, all its descendants, and its session if it leads one; `politely` gives them 2
+    seconds to clean up."""
+    left = _family(pid)
     if politely:
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).terminate()
         _, left = psutil.wait_procs(left, timeout=POLITELY_S)
     for process in left:
-        try:
+        with suppress(psutil.NoSuchProcess):  # it has just ended on its own
             process.kill()
-        except psutil.NoSuchProcess:
-            continue  # it has just ended on its own
     psutil.wait_procs(left, timeout=DIES_S)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    family = set()
+    for number in {pid, *psutil.pids()}:
+        # A process whose parent has ended belongs to init now, but still to its session.
+        with suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+            if pid in (number, os.getsid(number)):
+                process = psutil.Process(number)
+                family |= {process, *process.children(recursive=True)}
+    return list(family)
 
 
 def trouble(said: Said, lines: int = 2) -> str:

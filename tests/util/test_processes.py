@@ -2,10 +2,12 @@
 
 import mmap
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
+from living import is_alive
 
 from mpilab.util import processes
 
@@ -92,3 +94,22 @@ def test_the_time_of_processes_that_were_killed_is_not_used_twice(monkeypatch):
     monkeypatch.setattr(processes.ProcessorTime, "LOOK_S", 0.0)
     used = processes.ProcessorTime()
     assert [used() for _ in range(4)] == [1.0, 6.0, 6.0, 9.0]
+
+
+@pytest.mark.parametrize("last", ["exit 3", "wait"])
+def test_what_a_program_leaves_running_in_its_session_is_ended_after_its_time(last):
+    said = processes.run(["sh", "-c", f"sleep 1000 & echo $!; {last}"], 1.0)
+    assert said.code is None
+    assert not is_alive(int(said.stdout))
+
+
+def test_what_has_left_the_session_and_holds_the_output_open_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(processes, "DIES_S", 1.0)
+    said = processes.run(["sh", "-c", "echo ä; setsid sleep 1000 & echo $!"], 1.0)
+    assert said.code is None and said.stdout.startswith("ä\n")
+    os.kill(int(said.stdout.split()[1]), signal.SIGKILL)
+
+
+def test_errors_can_be_among_the_output():
+    said = processes.run(["sh", "-c", "echo one; echo two >&2; echo three"], 60, merged=True)
+    assert said == (0, "one\ntwo\nthree\n", "")
