@@ -35,12 +35,11 @@ def write(path: Path, marks: dict) -> None:
     scratch = Path(name)
     try:
         if path.exists():
-            shutil.copyfile(path, scratch)
+            shutil.copy(path, scratch)  # with its mode
         else:
             scratch.unlink()  # nbgrader creates the tables in a new file, but not in an empty one
         with Gradebook(f"sqlite:///{scratch}") as book:
             _fill(book, marks)
-        scratch.chmod(0o644)
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)

@@ -33,8 +33,9 @@ def read_text(path: Path, remedy: str, what: str = "") -> str:
 def atomic_write(path: str | Path, content: str | bytes) -> Path:
     """Write `content`, text (UTF-8, line ends unchanged) or bytes, to `path` atomically.
 
-    Returns the Path. Missing folders are created. The file is readable by all. A writer that is
-    killed leaves `.NAME.part` beside it, which the next writer reuses.
+    Returns the Path. Missing folders are created. A file that was there keeps its mode, as chmod
+    may have set it; the umask decides that of a new one. A writer that is killed leaves
+    `.NAME.part` beside it, which the next writer reuses.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +46,8 @@ def atomic_write(path: str | Path, content: str | bytes) -> Path:
             file.write(data)
             file.flush()
             os.fsync(handle)
-            scratch.chmod(0o644)
+            if path.exists():
+                shutil.copymode(path, scratch)
             scratch.replace(path)
         except BaseException:
             scratch.unlink()
@@ -87,7 +89,7 @@ def replace_folder(new: Path, target: Path) -> None:
 def _own(path: Path) -> Iterator[int]:
     """A descriptor of the empty file at `path`, locked against other callers of this function."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if _is_still_at(path, handle):

@@ -12,9 +12,19 @@ from mpilab.util.files import atomic_write, replace_folder
 def test_text_and_bytes_are_written_as_they_are_into_folders_that_are_made(tmp_path):
     path = atomic_write(tmp_path / "new" / "page.html", "a\r\nµ\n")
     assert path.read_bytes() == b"a\r\n\xc2\xb5\n"
-    assert path.stat().st_mode & 0o777 == 0o644
     assert atomic_write(path, b"\x00\xff").read_bytes() == b"\x00\xff"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_umask_decides_the_mode_of_a_new_file_and_a_mode_that_was_set_stays(tmp_path):
+    path = tmp_path / "marks.csv"
+    before = os.umask(0o027)
+    try:
+        assert atomic_write(path, "new").stat().st_mode & 0o777 == 0o640
+        path.chmod(0o600)
+        assert atomic_write(path, "newer").stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
