@@ -517,12 +517,12 @@ class Gradebook:
             self._database.execute(begin)
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                # After a full disk or an I/O error, SQLite has already rolled back.
+                # After most errors on a full disk, SQLite has already rolled back.
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -72,13 +72,16 @@ class ControlGroup:
         }
 
     def remove(self) -> None:
-        """Remove the group after its processes have been reaped; OSError if some are left."""
+        """Remove the group, if it is still there, after its processes have been reaped; OSError if
+        some are left."""
         for directory in self._folders():
             deadline = time.monotonic() + REMOVAL_SECONDS
             while True:
                 try:
                     os.rmdir(directory)
                     break
+                except FileNotFoundError:
+                    break  # a sweep_groups of another process was faster
                 except OSError:
                     if time.monotonic() > deadline:
                         raise

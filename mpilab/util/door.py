@@ -92,8 +92,8 @@ def deferred() -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
-    for number, frame in came.items():
-        before[signal.Signals(number)](number, frame)
+        for number, frame in came.items():
+            before[signal.Signals(number)](number, frame)
 
 
 def as_completed(futures: Iterable[Future]) -> Iterator[Future]:
