@@ -83,7 +83,7 @@ SECONDS = 15.0
 def examine(names: Collection[str] = (), *, progress: bool = True) -> list[Check]:
     """Run all checks, or those called `names`; a list of Check.
 
-    It takes about five seconds, or up to 15 if programs hang. `progress` shows a bar on stderr if
+    It takes about ten seconds, or up to 15 if programs hang. `progress` shows a bar on stderr if
     that is a terminal.
     """
     selected = sorted(

@@ -415,7 +415,7 @@ def isolation(around: Surroundings) -> Finding:
     absent = [name for name in jail.TOOLS if not shutil.which(name)]
     if absent:
         return Finding(MISSING, f"not on PATH: {', '.join(absent)}", install_line("jail"))
-    if why := jail.unavailable():
+    if why := jail.unavailable(around.left):
         return Finding(FAILED, why, install_line("jail"))
     version = first_line(around.run(["clang", "--version"]).stdout)
     return Finding(OK, f"{version}, wasm2c {jail.wasm2c_version()}")

@@ -84,15 +84,16 @@ _ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$", re.MULTI
 
 
 @cache
-def unavailable() -> str:
-    """Why nothing can be built for the jail on this machine, in words; "" if it can."""
+def unavailable(limit: float = COMPILE_SECONDS) -> str:
+    """Why nothing can be built for the jail on this machine, in words; "" if it can. The trial may
+    take `limit` seconds."""
     absent = [program for program in TOOLS if shutil.which(program) is None]
     if absent:
         return f"not on PATH: {', '.join(absent)}"
     if wasm2c_version() not in WASM2C:
         return f"wasm2c has version {wasm2c_version()}, not {' or '.join(WASM2C)}"
     # The libraries are files of two more packages, in places that depend on clang's version.
-    tried = build.run([*_TARGET, "-o", "/dev/null", str(SOURCES / "trial.c")], COMPILE_SECONDS)
+    tried = build.run([*_TARGET, "-o", "/dev/null", str(SOURCES / "trial.c")], limit)
     return build.last_lines(tried.stderr, 2) if tried.returncode else ""
 
 
