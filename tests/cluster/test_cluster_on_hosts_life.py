@@ -159,7 +159,7 @@ class TestNothingIsLeftBehind:
                     and not alive(watcher)
                     and not alive(watching)
                 ),
-                seconds=20.0,
+                seconds=120.0,
             )
         finally:
             if child:

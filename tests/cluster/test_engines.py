@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ipyparallel
 import pytest
+from living import is_alive
 
 from mpilab.cluster import engines, processes, roles, supervisor
 from mpilab.cluster.engines import Cluster, Connection, StartTimeOut, active_cluster
@@ -46,6 +47,11 @@ def broadcast_megabytes():
 
 
 def crash(*ranks):
+    from mpi4py import MPI
+
+    # All at once: importing this module takes some ranks longer, and those that a crash leaves
+    # running are soon ended.
+    MPI.COMM_WORLD.Barrier()
     if world_rank() in ranks:
         ctypes.string_at(0)
     receive_forever()
@@ -123,14 +129,6 @@ def files(identity):
 
 def existing(names):
     return [str(name) for name in names if os.path.exists(name)]
-
-
-def alive(process):
-    """Whether a process has not ended; one for which init has not yet waited has ended."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes() != b""
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def wait_until(condition, seconds):
@@ -255,7 +253,7 @@ class TestFailures:
 
     def test_mpi_abort_is_reported_with_what_open_mpi_said(self, cluster):
         with pytest.raises(ClusterError, match="exit code 5|MPI_ABORT"):
-            cluster.apply(abort, ranks=[2], timeout=10)
+            cluster.apply(abort, ranks=[2], timeout=SOON_S)
 
     def test_a_timeout_names_the_silent_ranks_and_a_restart_frees_them(self, cluster):
         cluster.apply(world_rank)  # new ranks import this module first
@@ -286,7 +284,7 @@ class TestFailures:
     def test_a_killed_forkserver_is_reported_and_a_restart_heals(self, cluster):
         os.kill(cluster._processes.forkserver.pid, signal.SIGKILL)
         with pytest.raises(ClusterError, match="ranks failed"):
-            cluster.apply(receive_forever, timeout=10)
+            cluster.apply(receive_forever, timeout=SOON_S)
         cluster.restart()
         assert cluster.apply(sum_of_ranks) == [6] * 4
 
@@ -443,7 +441,7 @@ class TestNothingIsLeftBehind:
         used = files(identity)
         assert any(name.startswith("/dev/shm/") for name in used)
         assert len(existing(directories)) == len(directories)
-        assert alive(watcher)
+        assert is_alive(watcher)
 
         run.kill()
         run.wait()
@@ -453,7 +451,7 @@ class TestNothingIsLeftBehind:
                 lambda: (
                     not supervisor.marked(identity)
                     and not existing([*directories, *used])
-                    and not alive(watcher)
+                    and not is_alive(watcher)
                 ),
                 seconds=SOON_S,
             )
@@ -566,7 +564,7 @@ input_is_closed = os.read(0, 1)
 
 def owner(code, environment=None, **more):
     """A process that owns a cluster until its stdin is closed (or it is killed)."""
-    path = os.pathsep.join([str(Path(__file__).parent), os.getcwd()])
+    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "tests"), os.getcwd()])
     return subprocess.Popen(
         [sys.executable, "-c", code],
         env=os.environ | {"PYTHONPATH": path} | (environment or {}),

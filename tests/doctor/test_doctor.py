@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -59,6 +60,14 @@ def look(name):
 
 
 @pytest.fixture
+def unhurried(monkeypatch):
+    """Real probes get minutes, because other tests keep this machine busy."""
+    monkeypatch.setattr("mpilab.doctor.SECONDS", 300.0)
+    patient = [replace(one, limit=120.0) for one in PROBES]
+    monkeypatch.setattr("mpilab.doctor.PROBES", patient)
+
+
+@pytest.fixture
 def around(tmp_path):
     """Surroundings of a probe with five seconds."""
     return Surroundings(tmp_path, "", time.monotonic() + 5)
@@ -91,6 +100,7 @@ def test_every_check_has_its_place_in_the_table_and_says_what_it_is_for():
     assert {one.name for one in PROBES if one.needed} == LABS_NEED
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_this_machine_can_do_what_the_labs_need():
     """The tests themselves need all of that, so the doctor must find it."""
     checks = examine(sorted(LABS_NEED), progress=False)
@@ -402,6 +412,7 @@ class TestBase:
 
 
 class TestRanks:
+    @pytest.mark.usefixtures("unhurried")
     def test_the_transports_that_two_ranks_really_take_are_told(self):
         check = look("mpirun")
         assert check.status == OK
@@ -561,6 +572,7 @@ class TestGrading:
         assert check.status == FAILED and "No permissions" in check.found
         assert "namespaces" in check.remedy or "sysctl" in check.remedy
 
+    @pytest.mark.usefixtures("unhurried")
     def test_bubblewrap_and_the_limits_of_the_grader_are_told(self, require_tool):
         require_tool("bwrap")
         bubblewrap, limits = examine(["bubblewrap", "grading-limits"], progress=False)
@@ -598,6 +610,7 @@ class TestGrading:
 
 
 class TestExtras:
+    @pytest.mark.usefixtures("unhurried")
     @pytest.mark.parametrize("folder", ["plain", "für Anna's kit"])
     def test_two_simulated_ranks_run(self, require_tool, tmp_path, monkeypatch, folder):
         require_tool("smpicc")

@@ -53,8 +53,11 @@ def said(hosts, argv, host=None, **more):
     return done.stdout
 
 
-def await_end(process, seconds=20):
-    """Wait until the process with this number has ended; False if it does not end in that time."""
+def await_end(process, seconds=120):
+    """Wait until the process with this number has ended; False if it does not end in that time.
+
+    That takes long only on a very busy machine.
+    """
     try:
         file = os.pidfd_open(process)
     except ProcessLookupError:

@@ -138,13 +138,17 @@ class TestRunToItsEnd:
         assert done.stderr.startswith("mpilab: mpirun was stopped: it was still waiting ")
         assert "Run it again" in done.stderr and "Traceback" not in done.stderr
 
-    def test_an_mpirun_whose_program_sleeps_is_waited_for(self, up, stand_in):
+    def test_an_mpirun_whose_program_sleeps_is_waited_for(self, up, stand_in, tmp_path):
+        over = tmp_path / "over"
+        os.mkfifo(over)
         sooner = (
             "import sys\nfrom mpilab import cli\nfrom mpilab.cluster import processes\n"
             "processes.QUIET_S, processes.LOOK_S, processes.TELL_S = 0.5, 0.2, 0.4\n"
             "sys.exit(cli.main(sys.argv[1:]))"
         )
-        script = f"PMIX_RANK=0 sleep 3 & {stand_in} 3; wait; echo over"
+        # Its program outlasts the stand-in, however late either starts.
+        program = f"sh -c 'read word < {over}'"
+        script = f"PMIX_RANK=0 {program} & {stand_in} 3; echo end > {over}; wait; echo over"
         done = subprocess.run(
             [sys.executable, "-c", sooner, "hosts", "run", "--name", up[0], "sh", "-c", script],
             capture_output=True,
@@ -164,9 +168,9 @@ class TestRunToItsEnd:
 
     def test_a_time_limit_ends_the_command_with_all_that_it_started(self, up, tmp_path):
         script = f"(setsid sleep 1000 & echo $! > {tmp_path}/number); trap '' TERM; sleep 1000"
-        done = mpilab("hosts", "run", "--name", up[0], "--timeout", "1", "--", "sh", "-c", script)
+        done = mpilab("hosts", "run", "--name", up[0], "--timeout", "10", "--", "sh", "-c", script)
         assert done.returncode == 124
-        assert "the command was stopped: it had not finished after 1 s, the limit" in done.stderr
+        assert "the command was stopped: it had not finished after 10 s, the limit" in done.stderr
         inside = int((tmp_path / "number").read_text())
         assert attach(up[0]).host_pid(inside) is None
 

@@ -2,12 +2,13 @@
 
 import os
 import re
+import time
 import warnings
 from pathlib import Path
 
 import pytest
 
-from mpilab.cluster.engines import Cluster, asleep
+from mpilab.cluster.engines import ASLEEP, Cluster, asleep
 from mpilab.errors import ClusterError
 from mpilab.measure import cluster_sweep, distances, osu, sweep
 from mpilab.mpiio import cannon, files, readers
@@ -108,7 +109,19 @@ def test_the_ranks_of_an_idle_cluster_sleep_and_are_not_complained_of(cluster):
     assert len(table.rows) == 1
 
 
-def test_a_rank_that_begins_to_compute_meanwhile_is_named_in_a_warning_at_the_callers_line(busy):
+def test_a_rank_that_begins_to_compute_meanwhile_is_named_in_a_warning_at_the_callers_line(
+    busy, cluster
+):
+    began = time.monotonic()
+
+    def compute(line):
+        """The job waits, until a rank has used more than twice what is allowed."""
+        if re.match(r"1 ", line):
+            busy()
+            spent = cluster.processor_seconds()
+            while cluster.processor_seconds() - spent < 2 * ASLEEP * (time.monotonic() - began) + 1:
+                time.sleep(0.01)
+
     with pytest.warns(UserWarning, match=r"used \d+% of a core during the meas") as told:
         osu.run(
             "osu_bcast",
@@ -117,7 +130,7 @@ def test_a_rank_that_begins_to_compute_meanwhile_is_named_in_a_warning_at_the_ca
             iterations=200,
             own=True,
             oversubscribe=True,
-            on_line=lambda line: busy() if re.match(r"1 ", line) else None,
+            on_line=compute,
         )
     assert [Path(one.filename).name for one in told] == [Path(__file__).name]
 

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from c_kernels import build_kernels
+from living import is_alive
 
 from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.errors import InputError
@@ -249,7 +250,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_leaves_nothing_behind(
     process.kill()
     process.wait()
     psutil.wait_procs(children, timeout=300)
-    assert not [child for child in children if child.is_running()]
+    assert not [child for child in children if is_alive(child.pid)]
     before = points(read(out))
     with open(out, "a") as file:
         file.write("barrier,openmpi,tr")  # torn

@@ -614,7 +614,8 @@ def test_files_of_a_case_are_in_memory_if_there_is_room_and_no_other_place_was_c
 
 
 def test_a_simulation_leaves_nothing_in_memory_or_among_temporary_files(monkeypatch):
-    monkeypatch.delenv("TMPDIR", raising=False)
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
     made = []
     plain = tempfile.mkdtemp
 

@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from c_kernels import build_kernels, line_of, run, source_of
+from c_kernels import PREAMBLE, build_kernels, line_of, run, source_of
 from recordings_made_up import written
 
 from mpilab.errors import InputError
@@ -36,6 +36,18 @@ from mpilab.trace.recording import (
 )
 from mpilab.util.kit import ROOT
 
+# Two ranks meet without MPI: one opens a pipe for reading, the other for writing.
+MEET = """#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+static void meet(int how)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/meet", getenv("TMPDIR"));
+    mkfifo(path, 0600); /* whoever comes first */
+    close(open(path, how));
+}
+"""
 BODIES = {
     # Rank 0 sends to 1 in many ways; rank 1 receives in many ways.
     "completion": """
@@ -116,14 +128,15 @@ BODIES = {
     int value = 0, done = 0, other = 0, flag;
     MPI_Request r[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (rank == 1) {
-        usleep(200000);
+        meet(O_RDONLY);
         MPI_Send(&value, 1, MPI_INT, 0, 1, comm);
         MPI_Send(&value, 1, MPI_INT, 0, 2, comm);
         return MPI_SUCCESS;
     }
     MPI_Irecv(&value, 1, MPI_INT, 1, 1, comm, &r[1]);
     MPI_Irecv(&value, 1, MPI_INT, 1, 2, comm, &r[2]);
-    while (!done || !other) {
+    for (int polls = 0; !done || !other; polls++) {
+        if (polls == 20) meet(O_WRONLY);
         for (int i = 0; i < 2; i++)
             MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE), done |= i && flag;
         MPI_Test(&r[2], &flag, MPI_STATUS_IGNORE), other |= flag;
@@ -131,11 +144,14 @@ BODIES = {
     "probing": """
     int value = 0, flag = 0;
     if (rank == 1) {
-        usleep(100000);
+        meet(O_RDONLY);
         MPI_Send(&value, 1, MPI_INT, 0, 1, comm);
         return MPI_SUCCESS;
     }
-    while (!flag) MPI_Iprobe(1, 1, comm, &flag, MPI_STATUS_IGNORE);
+    for (int polls = 0; !flag; polls++) {
+        if (polls == 20) meet(O_WRONLY);
+        MPI_Iprobe(1, 1, comm, &flag, MPI_STATUS_IGNORE);
+    }
     MPI_Recv(&value, 1, MPI_INT, 1, 1, comm, MPI_STATUS_IGNORE);""",
     "buffered": """
     int value = 0;
@@ -201,7 +217,7 @@ BODIES = {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, 2, MPI_INT, comm);""",
 }
-SOURCE = source_of(BODIES)
+SOURCE = source_of(BODIES, PREAMBLE + MEET)
 
 
 @pytest.fixture(scope="module")

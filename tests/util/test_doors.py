@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from living import is_alive
 
 from mpilab.measure.dataset import DATA
 
@@ -242,7 +243,7 @@ class TestInterrupts:
             said = process.communicate(timeout=300)[1]
         assert process.returncode == 128 + number
         assert said == f"\nmpilab: {words}\n"
-        assert not Path(f"/proc/{rank}").exists()
+        assert not is_alive(rank)
 
     def test_an_interrupt_ignored_by_nohup_stays_ignored(self, tmp_path):
         script = (
