@@ -507,8 +507,9 @@ def _is_wrong(function: str, case: Case) -> bool:
 
 # Time kernels over message sizes: mpilab.sweep.
 
-# A call takes milliseconds; the limit is for kernels that never end.
-LIMIT_S = 20.0
+# A call takes milliseconds; the limits, of wall time and of processor time without an MPI call, are
+# for kernels that never end.
+LIMIT_S, WORK_S = 20.0, 2.0
 
 
 def sweep(
@@ -637,6 +638,7 @@ def _timed(
                 [case for pair in pairs for case in pair],
                 groups=[(case.function,) for pair in pairs for case in pair],
                 limit=LIMIT_S,
+                work=WORK_S,
                 on_result=take,
                 sanitize=sanitized,
                 guarded=[],

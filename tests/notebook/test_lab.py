@@ -317,6 +317,26 @@ def test_a_sweep_without_sizes_is_for_barriers(cluster):
         session.sweep(["bcast_chain"], **once)
 
 
+ENDLESS = """#include "mpilab.h"
+MPILAB_BARRIER(endless)
+{
+    for (volatile int i = 0;;) i++;
+    (void)comm;
+}
+"""
+
+
+def test_a_kernel_that_computes_without_end_is_left_out_of_a_sweep_by_processor_time(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(session, "LIMIT_S", 1000.0)
+    session.kernels["barrier_endless"] = build(ENDLESS, tmp_path)
+    with pytest.warns(UserWarning, match="barrier_endless is left out .*compute without end"):
+        table = session.sweep(["barrier_endless"], ranks=[2], oversubscribe=True, progress=False)
+    assert len(table) == 0
+    session.kernels.clear()
+
+
 def test_a_barrier_that_is_none_has_no_picture_and_is_left_out_of_a_sweep(cluster, tmp_path):
     source = (
         '#include "mpilab.h"\nMPILAB_BARRIER(none);\n'
