@@ -463,6 +463,12 @@ class Gradebook:
         """All runs of all students and labs as a list of `Run`, oldest first."""
         return self._runs("1", ())[::-1]
 
+    def labs(self) -> list[str]:
+        """The names of all labs with a run, sorted."""
+        with self._transaction("BEGIN"):
+            labs = self._database.execute("SELECT DISTINCT lab FROM runs ORDER BY lab").fetchall()
+        return [lab for (lab,) in labs]
+
     def _runs(self, condition: str, values: tuple[str, ...]) -> list[Run]:
         with self._transaction("BEGIN"):
             return self._read(condition, values)

@@ -342,8 +342,8 @@ def opened(out: str | Path, lab: str) -> Iterator[Gradebook]:
             f"{lab} --out' has filled"
         )
     with Gradebook(path) as book:
-        if not book.newest(lab):
-            meant = suggestion(lab, _labs(book))
+        if lab not in (labs := book.labs()):
+            meant = suggestion(lab, labs)
             raise InputError(
                 f"{path}: no verdict on lab {lab!r}; check --lab, or grade the lab first{meant}"
             )
@@ -354,17 +354,13 @@ def only_lab(out: str | Path) -> str:
     """The only lab with verdicts in the gradebook in the folder `out`; InputError otherwise."""
     path = Path(out) / GRADEBOOK
     if not path.is_file():
-        raise InputError(f"{out}: holds no {GRADEBOOK}; name a output folder of 'mpilab grade'")
+        raise InputError(f"{out}: holds no {GRADEBOOK}; name an output folder of 'mpilab grade'")
     with Gradebook(path) as book:
-        labs = _labs(book)
+        labs = book.labs()
     if len(labs) != 1:
         found = ", ".join(labs) or "none"
         raise InputError(f"{path}: verdicts on several labs ({found}); choose one with --lab LAB")
     return labs[0]
-
-
-def _labs(book: Gradebook) -> list[str]:
-    return sorted({run.verdict.lab for run in book.runs()})
 
 
 def refresh(
