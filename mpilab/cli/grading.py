@@ -22,7 +22,7 @@ from mpilab.cli.common import (
 )
 from mpilab.errors import InputError
 from mpilab.util.files import atomic_write
-from mpilab.util.text import plain
+from mpilab.util.text import composed, plain
 from mpilab.util.units import positive
 
 MARKS_DESCRIPTION = """\
@@ -293,7 +293,7 @@ def _add_marks(commands: Commands) -> None:
 
     add_json(_verb(verbs, "show", _show, "print the current marks, and write grades.csv"))
     history = _verb(verbs, "history", _history, "show how a student's mark came about")
-    history.add_argument("student", metavar="STUDENT")
+    history.add_argument("student", type=composed, metavar="STUDENT")
 
     export = _verb(verbs, "export", _export, "write the items that await manual grading as a CSV")
     export.add_argument("file", type=Path, metavar="FILE.csv")
@@ -334,6 +334,7 @@ def _add_marks(commands: Commands) -> None:
     )
     late.add_argument(
         "--extension",
+        type=composed,
         metavar="STUDENT=TIME",
         action="append",
         default=[],
@@ -363,7 +364,7 @@ def _verb(
 
 
 def _on(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--student", required=True, metavar="S")
+    parser.add_argument("--student", type=composed, required=True, metavar="S")
     parser.add_argument("--exercise", default="", metavar="E", help="default: the total")
     parser.add_argument("--item", default="", metavar="I", help="default: the whole exercise")
 

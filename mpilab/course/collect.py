@@ -32,6 +32,7 @@ from mpilab.grading.submission import (
     student_name,
 )
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_csv, read_rows
+from mpilab.util.text import composed
 
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
@@ -497,7 +498,7 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
         return _enrolled_canvas(path, text)
     header, *body = read_rows(path)
     rows = [
-        {name.strip(): bare_cell(cell) for name, cell in zip(header, row, strict=False)}
+        {name.strip(): composed(bare_cell(cell)) for name, cell in zip(header, row, strict=False)}
         for row in body
     ]
     for column, read in (
@@ -582,7 +583,7 @@ def _enrolled_canvas(path: Path, text: str) -> list[Enrolled]:
 
 def canvas_name(sortable: str) -> str:
     """A name such as 'Schmidt, Anna' as in Canvas's file names: 'schmidtanna'."""
-    return re.sub(r"\W", "", sortable).lower()
+    return re.sub(r"\W", "", composed(sortable)).lower()
 
 
 def _time_in(path: Path, student: str, text: str, zone: tzinfo) -> datetime | None:
@@ -648,6 +649,7 @@ def collect(
     with opened(source) as files:
         layout = layout_of(files, lab) if layout == _AUTO else layout
         pieces, others = LAYOUTS[layout](files, lab, prefix)
+        pieces = [replace(piece, student=composed(piece.student)) for piece in pieces]
         notes: list[str] = []
         left = [*files.refused, *(f"{found.path}: belongs to no student" for found in others)]
         if roster:

@@ -34,7 +34,7 @@ from mpilab.judging.verdict import BLANK, FAIL, MANUAL, UNGRADABLE
 from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
 from mpilab.util.kit import NBGRADER_PYTHON, ROOT
 from mpilab.util.processes import environment_of
-from mpilab.util.text import plain
+from mpilab.util.text import composed, plain
 
 _NBGRADER_WRITER = Path(__file__).with_name("nbgrader_writer.py")
 NBGRADER_LOADS = 'load_subconfig("mpilab_config.py")'
@@ -501,7 +501,7 @@ def _places(
 
 
 def _canonical(key: str, text: str) -> str:
-    text = text.strip().removeprefix("'")
+    text = composed(text.strip().removeprefix("'"))
     if key in NAMES:
         return "".join(sign for sign in text.casefold() if sign.isalnum())
     return text.removeprefix("Participant ") if key == "Identifier" else text

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +42,7 @@ from mpilab.grading.decisions import Effective
 from mpilab.grading.marks import opened, remarked
 from mpilab.grading.submission import TABLE, Roster, read_roster
 from mpilab.util.files import atomic_write
-from mpilab.util.text import plain
+from mpilab.util.text import composed, plain
 
 AUTO, FOLDERS = "auto", "folders"
 
@@ -208,7 +207,7 @@ def _refuse_equal(names: Mapping[str, str], what: str) -> None:
     """InputError if two of {student: name} are equal where case or composition do not count."""
     seen: dict[str, str] = {}
     for student, name in names.items():
-        folded = unicodedata.normalize("NFC", name).casefold()
+        folded = composed(name).casefold()
         other = seen.setdefault(folded, student)
         if other != student:
             raise InputError(
@@ -243,7 +242,7 @@ def _zip(target: Path, members: Mapping[str, str], executable: Iterable[str] = (
 
 def _same(first: str, second: str) -> bool:
     """True if two names differ at most in Unicode's composition."""
-    return unicodedata.normalize("NFC", first) == unicodedata.normalize("NFC", second)
+    return composed(first) == composed(second)
 
 
 def _handed_in(job: Job) -> list[Page]:
@@ -512,7 +511,7 @@ def _clone_of(page: Page, source: Path) -> Path | None:
     for depth in (1, 2):
         path = source.joinpath(*page.source[:depth])
         links = [each for each in (path, path / ".git") if each.is_symlink()]
-        named = unicodedata.normalize("NFC", path.name).endswith(page.student)
+        named = composed(path.name).endswith(page.student)
         if len(page.source) > depth and named and not links and (path / ".git").is_dir():
             return path
     return None

@@ -41,7 +41,7 @@ from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
 from mpilab.util.files import bare_cell, csv_text, read_csv
 from mpilab.util.kit import ROOT
-from mpilab.util.text import plain
+from mpilab.util.text import composed, plain
 
 DAY = 86_400
 _UNITS = {"m": 60, "h": 3600, "d": DAY}
@@ -171,7 +171,7 @@ def times_of_csv(path: str | Path, lab: str = "") -> dict[str, datetime]:
         if lab and row.get("lab") not in (None, "", lab):
             continue
         where = f"{path}:{reader.line_num}"
-        student = bare_cell((row["student"] or "").strip())
+        student = composed(bare_cell((row["student"] or "").strip()))
         if student in times:
             raise InputError(f"{where}: {student} is on two lines; keep the last time")
         time = (row["time"] or "").strip()
@@ -366,7 +366,7 @@ def read(book: Gradebook, lab: str, path: str | Path) -> list[Decision]:
 
 
 def _decision(row: Mapping[str, str], runs: Mapping[str, Run]) -> Decision:
-    student = bare_cell(row["student"])
+    student = composed(bare_cell(row["student"]))
     if student not in runs:
         raise InputError(f"student {row['student']!r}: not in the gradebook; do not change names")
     run = runs[student]

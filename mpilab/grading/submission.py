@@ -31,7 +31,7 @@ from mpilab.grading.release import answer_id
 from mpilab.judging.verdict import NOT_HANDED_IN
 from mpilab.util.files import atomic_write, bare_cell, read_rows
 from mpilab.util.kit import ROOT
-from mpilab.util.text import plain
+from mpilab.util.text import composed, plain
 from mpilab.util.units import bytes_of
 
 # Lists and objects in a notebook's JSON: each takes 30 times as many bytes in memory as in the
@@ -532,14 +532,21 @@ def class_of(
         here = known.get(student.casefold())
         if here is not None:
             # The folder may hold another lab's notebook, and the table says that nothing came.
-            file = Path(path, here.student, f"{lab}.ipynb")
-            if not here.problem or "source" not in row or os.path.lexists(file):
+            if not here.problem or "source" not in row or _has_file(Path(path), here.student, lab):
                 continue
             found.remove(here)
         source = row.get("source", "")
         problem = f"No notebook could be collected ({source})." if source else NOT_HANDED_IN
         found.append(Submission(student, lab, problem=problem))
     return sorted(found, key=lambda submission: submission.student)
+
+
+def _has_file(folder: Path, student: str, lab: str) -> bool:
+    """True if the student's folder, however its name is composed, holds LAB.ipynb or a link."""
+    return folder.is_dir() and any(
+        composed(entry.name) == student and os.path.lexists(entry / f"{lab}.ipynb")
+        for entry in folder.iterdir()
+    )
 
 
 def read_roster(path: str | Path, lab: str = "") -> Roster:
@@ -556,7 +563,7 @@ def read_roster(path: str | Path, lab: str = "") -> Roster:
     for row in body:
         cells = [*row, *[""] * len(names)]
         entry = {name: bare_cell(cells[place].strip()) for place, name in enumerate(names)}
-        student = entry["student"]
+        student = entry["student"] = composed(entry["student"])
         if lab and entry.get("lab", "") not in ("", lab):
             continue
         if student in roster:
@@ -605,7 +612,7 @@ def student_name(name: str) -> str:
         )
     if any(map(_unprintable, name)):
         raise InputError(f"{shown}: a student's name can't hold control characters; rename it")
-    return unicodedata.normalize("NFC", name)
+    return composed(name)
 
 
 def keep_table(folder: str | Path, out: str | Path) -> None:

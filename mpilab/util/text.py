@@ -4,6 +4,7 @@ Python text as a tree."""
 import ast
 import re
 import threading
+import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,6 +38,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """What to append to a list of known words: ". Did you mean 'ring'?", or ""."""
     meant = did_you_mean(word, known)
     return f". {meant}" if meant else ""
+
+
+def composed(name: str) -> str:
+    """A name in Unicode's composed form (NFC): two names that read the same become equal.
+
+    For example, macOS writes the 'ë' of a file name as an 'e' and a mark.
+    """
+    return unicodedata.normalize("NFC", name)
 
 
 # Tables in pages of docs/, between the marks <!-- NAME: begin --> and <!-- NAME: end -->.

@@ -602,3 +602,29 @@ def test_a_namesake_gets_nobodys_time_and_strangers_are_told(tmp_path):
     done = collect(source, tmp_path / "class", LAB, roster=sheet, with_ids=True)
     assert done.timeless == ["Anna_1"] and "Anna_2: handed in 2026-11-20" in done.left[0]
     assert done.notes == [f"Anna: Anna_1_assignsubmission_file_/{FILE}: is not in sheet.csv"]
+
+
+def test_a_name_that_macos_has_decomposed_is_that_of_the_class_list(tmp_path):
+    composed, decomposed = "Zoë", "Zoe\u0308"
+    sheet = tmp_path / "roster.csv"
+    sheet.write_text(f"student,time\n{composed},2026-11-20T12:00Z\n", encoding="utf-8")
+    source = put(tmp_path / "mpi-lab-submissions", {f"mpi-lab-{decomposed}/{FILE}": b"zoe"})
+    (source / f"mpi-lab-{decomposed}" / ".git").mkdir()
+    done = collect(source, tmp_path / "class", LAB, roster=sheet)
+    assert taken(tmp_path / "class") == {composed: b"zoe"}
+    assert done.absent == done.timeless == done.notes == []
+
+    sheet.write_text(json.dumps([canvas_submission(1, decomposed, None)]), "utf-8")
+    source = put(tmp_path / "canvas", {f"{composed.lower()}_1_2_{FILE}": b"zoe"})
+    done = collect(source, tmp_path / "canvas class", LAB, roster=sheet)
+    assert list(done.students) == [composed.lower()] and done.absent == []
+
+
+def test_a_damaged_notebook_in_a_decomposed_folder_is_told_as_such(tmp_path):
+    folder = put(tmp_path / "class", {f"Zoe\u0308/{FILE}": b""}) / f"Zoe\u0308/{FILE}"
+    folder.unlink()
+    folder.symlink_to("/nowhere")
+    table = "student,source\nZoë,Zoe\u0308/02-allgather.ipynb\n"
+    (tmp_path / "class" / "submissions.csv").write_text(table, "utf-8")
+    (found,) = class_of(tmp_path / "class", LAB)
+    assert "is a symbolic link" in found.problem

@@ -391,6 +391,15 @@ def test_a_roster_keeps_the_apostrophe_of_a_name_but_not_that_of_a_guarded_cell(
     assert list(exporting.read_roster(roster)) == ["'aisha", "=dan"]
 
 
+def test_a_name_finds_its_row_in_either_form_of_unicode(tmp_path):
+    out = class_in(tmp_path / "out", verdict("Zoë", ["pass"] * 3))
+    header = "Identifier,Full name,Grade,Last modified (grade)\n"
+    sheet = write(tmp_path / "sheet.csv", f"{header}Participant 1,Zoe\u0308,,-\n")
+    assert export(out, "moodle", "--template", sheet) == 0
+    assert rows(out / "moodle.csv")[1][2] == "15"
+    assert export(out, "research", "--consent", consents(tmp_path, "Zoe\u0308")) == 0
+
+
 def test_without_nbgrader_the_way_to_it_is_told(out, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(exporting, "NBGRADER_PYTHON", tmp_path / "none")
     monkeypatch.setattr(exporting.sys, "executable", "/bin/false")

@@ -261,6 +261,27 @@ def test_lateness_is_told_worked_out_again_extended_and_taken_back(out, tmp_path
     assert said.count("lateness by") == 4 and said.count("lateness withdrawn") == 1
 
 
+def test_a_name_may_be_typed_in_either_form_of_unicode(out, tmp_path, capsys):
+    typed = "Zoe\u0308"
+    hand_in(out, verdict("Zoë", "Fewer messages."))
+    times, path = tmp_path / "times.csv", tmp_path / "manual.csv"
+    times.write_text(f"student,time\n{typed},2026-11-22T10:00Z\n", encoding="utf-8")
+    assert marks("late", out, *RULE, "--times", times, "--extension", f"{typed}=1d") == 0
+    assert "Zoë: Handed in" in capsys.readouterr().out
+    assert marks("export", out, path) == 0
+
+    def read(row):
+        if row["student"] == "Zoë":
+            row["student"], row["points"] = typed, "5"
+
+    fill(path, read)
+    assert marks("import", out, path) == 0
+    assert "2 marks imported" in capsys.readouterr().out
+    assert marks("override", out, "--student", typed, "--points", "9", "--reason", "oral") == 0
+    assert "Zoë: 9 of 25" in capsys.readouterr().out
+    assert marks("history", out, typed) == 0
+
+
 def test_a_submission_after_lateness_was_looked_at_is_to_be_looked_at_again(out, tmp_path, capsys):
     times = tmp_path / "times.csv"
     times.write_text("student,time\nanna,2026-11-20T10:00Z\n")
