@@ -431,11 +431,11 @@ def _stamp(found: Found | None) -> datetime | None:
         return None
 
 
-def moment(text: str, zone: tzinfo) -> datetime:
+def moment(text: str, zone: tzinfo | None) -> datetime:
     """The time in a text such as '2026-11-20 22:10:05.123456 UTC', with a date as in ISO 8601.
 
-    Instead of UTC, it may have another zone's name or its offset; without one, it is in `zone`.
-    Raises ValueError or KeyError for anything else.
+    Instead of UTC, it may have another zone's name or its offset; without one, it is in `zone`, or
+    in that of this machine. Raises ValueError, OverflowError or KeyError for anything else.
     """
     day, *rest = re.sub(r"(?<=\d)T(?=\d)", " ", text).split()
     clock, *names = rest or ["00:00"]
@@ -446,7 +446,12 @@ def moment(text: str, zone: tzinfo) -> datetime:
         return datetime.fromisoformat(f"{time.isoformat()}{names[0]}")
     if names:
         zone = UTC if names[0] == "UTC" else ZoneInfo(names[0])
-    return time.replace(tzinfo=zone)
+    return _in_zone(time, zone)
+
+
+def _in_zone(time: datetime, zone: tzinfo | None) -> datetime:
+    """A naive time as one in `zone`; without one, in this machine's zone as it is at that time."""
+    return time.replace(tzinfo=zone) if zone else time.astimezone()
 
 
 # The platforms' lists of a class: who is in it, and when each student handed in.
@@ -492,7 +497,7 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
     By default, that is this machine's. Raises InputError for another file, or a time that cannot be
     read.
     """
-    path, zone = Path(path), zone or datetime.now().astimezone().tzinfo or UTC
+    path = Path(path)
     text = read_csv(path)
     if text.lstrip().startswith("["):
         return _enrolled_canvas(path, text)
@@ -516,7 +521,7 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
     )
 
 
-def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     number = row["Identifier"].split()[-1] if row["Identifier"].strip() else ""
     if not number.isdigit():
         raise InputError(
@@ -539,23 +544,23 @@ def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enroll
         hour = hour % 12 + 12 * (match["half"].upper() == "P")
     date = (int(match["year"]), _MONTHS.index(month) + 1, int(match["day"] or match["day2"]))
     try:
-        time = datetime(*date, hour, int(match["minute"]), tzinfo=zone)
-    except ValueError:
+        time = _in_zone(datetime(*date, hour, int(match["minute"])), zone)
+    except (ValueError, OverflowError):
         raise InputError(f"{path}: {name}: there is no time {text!r}; correct it") from None
     return Enrolled(name, number, time, bool(re.search(r"\blate\b", status)))
 
 
-def _enrolled_github(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+def _enrolled_github(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     name = row["github_username"]
     return Enrolled(name, "", _time_in(path, name, row.get("submission_timestamp", ""), zone))
 
 
-def _enrolled_gradescope(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+def _enrolled_gradescope(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     both = f"{row.get('First Name', '')} {row.get('Last Name', '')}"
     return Enrolled((row.get("Name") or both).strip(), row["Email"].strip())
 
 
-def _enrolled_plain(path: Path, row: Mapping[str, str], zone: tzinfo) -> Enrolled:
+def _enrolled_plain(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     name = row["student"].strip()
     return Enrolled(name, row.get("id", ""), _time_in(path, name, row.get("time", ""), zone))
 
@@ -586,10 +591,10 @@ def canvas_name(sortable: str) -> str:
     return re.sub(r"\W", "", composed(sortable)).lower()
 
 
-def _time_in(path: Path, student: str, text: str, zone: tzinfo) -> datetime | None:
+def _time_in(path: Path, student: str, text: str, zone: tzinfo | None) -> datetime | None:
     try:
         return None if text.strip() in _NO_TIME else moment(text, zone)
-    except (ValueError, KeyError):
+    except (ValueError, OverflowError, KeyError):
         raise InputError(
             f"{path}: {student}: {text!r} is not a time; write e.g. 2026-11-20T23:59, or "
             "2026-11-20T23:59+01:00"

@@ -8,11 +8,12 @@ import os
 import tracemalloc
 import zipfile
 from datetime import UTC, datetime, timedelta, timezone
+from time import tzset
 
 import pytest
 
 from mpilab.cli import main
-from mpilab.course.collect import collect
+from mpilab.course.collect import collect, enrolled
 from mpilab.course.manual import times_of_csv
 from mpilab.errors import InputError
 from mpilab.grading import submission
@@ -628,3 +629,26 @@ def test_a_damaged_notebook_in_a_decomposed_folder_is_told_as_such(tmp_path):
     (tmp_path / "class" / "submissions.csv").write_text(table, "utf-8")
     (found,) = class_of(tmp_path / "class", LAB)
     assert "is a symbolic link" in found.problem
+
+
+@pytest.fixture
+def berlin(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    tzset()
+    yield
+    monkeypatch.undo()
+    tzset()
+
+
+def test_a_time_without_a_zone_is_in_that_of_this_machine_at_that_time(berlin, tmp_path):
+    sheet = tmp_path / "roster.csv"
+    for day in ("15 January", "15 July"):
+        sheet.write_text(WORKSHEET.format(anna=f"{day} 2026, 12:00"), "utf-8")
+        anna = enrolled(sheet)[0].time
+        hour = 11 if day == "15 January" else 10
+        assert (anna.astimezone(UTC).hour, anna.hour) == (hour, 12)
+    sheet.write_text("student,time\nanna,2026-01-15T12:00\nben,2026-07-15T12:00\n", "utf-8")
+    assert [one.time.astimezone(UTC).hour for one in enrolled(sheet)] == [11, 10]
+    sheet.write_text("student,time\nanna,0001-01-01\n", "utf-8")
+    with pytest.raises(InputError, match="anna: '0001-01-01' is not a time"):
+        enrolled(sheet)
