@@ -214,6 +214,8 @@ def read_rows(path: str | Path) -> list[list[str]]:
     text = read_csv(path).replace("\r\n", "\n").replace("\r", "\n")
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
+    # By default, csv refuses cells of more than 128 KiB, such as Moodle's "Online text".
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
     if not rows:
         raise InputError(f"{path}: is empty; a CSV with a header is needed")

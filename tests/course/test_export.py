@@ -182,6 +182,16 @@ def test_a_moodle_worksheet_is_filled_by_the_number_in_the_name_of_the_download(
     ]
 
 
+def test_a_moodle_worksheet_may_hold_long_texts_that_were_typed_into_moodle(out, tmp_path):
+    sheet = write(
+        tmp_path / "sheet.csv",
+        "Identifier,Full name,Grade,Last modified (grade),Online text\n"
+        f"Participant 1,anna,,-,{'long ' * 40_000}\n",
+    )
+    assert export(out, "moodle", "--template", sheet) == 1
+    assert rows(out / "moodle.csv")[1][:3] == ["Participant 1", "anna", "15"]
+
+
 CANVAS = (
     "Student,ID,SIS User ID,SIS Login ID,Section,Quiz (11),Lab 2 (22),Current Score\n"
     ",,,,,Manual Posting,,(read only)\n"
