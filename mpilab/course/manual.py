@@ -1,15 +1,13 @@
 """Manual marks: lateness, and points for free text, given in a spreadsheet or in a browser."""
 
 import contextlib
-import csv
-import io
 import json
 import math
 import re
 import secrets
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -39,7 +37,7 @@ from mpilab.grading.release import questions, solutions
 from mpilab.grading.submission import read_roster, student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
-from mpilab.util.files import bare_cell, csv_text, read_csv
+from mpilab.util.files import bare_cell, csv_text, read_table
 from mpilab.util.kit import ROOT
 from mpilab.util.text import composed, plain
 
@@ -160,21 +158,21 @@ def times_of_csv(path: str | Path, lab: str = "") -> dict[str, datetime]:
     Students without a time (not submitted, or unknown when) are left out, and so are the rows of
     other labs if there is a column `lab`.
     """
-    reader = csv.DictReader(io.StringIO(read_csv(path), newline=""))
-    if not {"student", "time"} <= set(reader.fieldnames or ()):
+    columns, rows = read_table(path)
+    if not {"student", "time"} <= set(columns):
         raise InputError(
             f"{path}:1: no columns student and time; write 'student,time', "
             "then e.g. 'anna,2026-11-20T22:10'"
         )
     times = {}
-    for row in reader:
-        if lab and row.get("lab") not in (None, "", lab):
+    for line, row in rows:
+        if lab and row.get("lab", "") not in ("", lab):
             continue
-        where = f"{path}:{reader.line_num}"
-        student = composed(bare_cell((row["student"] or "").strip()))
+        where = f"{path}:{line}"
+        student = composed(bare_cell(row["student"].strip()))
         if student in times:
             raise InputError(f"{where}: {student} is on two lines; keep the last time")
-        time = (row["time"] or "").strip()
+        time = row["time"].strip()
         times[student] = moment(time, where) if time else None
     return {student: time for student, time in times.items() if time}
 
@@ -380,23 +378,15 @@ def _decision(row: Mapping[str, str], runs: Mapping[str, Run]) -> Decision:
     return decision
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line, {column: text}) of each row; `line` is where it begins."""
-    text = read_csv(path)
-    head = text.partition("\n")[0]
-    # In locales with a decimal comma, spreadsheets separate columns by semicolons.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in head else ",")
-    columns = next(reader, [])
+def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """(line, {column: text}) of each row; `line` is where it begins."""
+    columns, rows = read_table(path)
     if missing := [name for name in NEEDED if name not in columns]:
         raise InputError(
             f"{path}:1: no column {', '.join(missing)}; keep the first line as exported: "
             f"{','.join(COLUMNS)}"
         )
-    line = reader.line_num + 1
-    for cells in reader:
-        if any(map(str.strip, cells)):
-            yield line, {**dict.fromkeys(columns, ""), **dict(zip(columns, cells, strict=False))}
-        line = reader.line_num + 1
+    return rows
 
 
 # A local web page for reading free text side by side and giving points with the keyboard.

@@ -211,12 +211,34 @@ def read_rows(path: str | Path) -> list[list[str]]:
 
     Raises InputError if it cannot be read.
     """
+    return [row for _, row in _numbered_rows(path)]
+
+
+def read_table(path: str | Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """(columns, (line, {column: cell}) of each nonempty row) of a CSV file with a header.
+
+    Like `read_rows`; `line` is where the row begins, and cells that a row lacks are empty.
+    """
+    (_, header), *body = _numbered_rows(path)
+    columns = [name.strip() for name in header]
+    blank = dict.fromkeys(columns, "")
+    return columns, [(line, blank | dict(zip(columns, row, strict=False))) for line, row in body]
+
+
+def _numbered_rows(path: str | Path) -> list[tuple[int, list[str]]]:
+    """(line where it begins, cells) of each row of `read_rows`."""
     text = read_csv(path).replace("\r\n", "\n").replace("\r", "\n")
     first = text.partition("\n")[0]
+    # In locales with a decimal comma, spreadsheets separate columns by semicolons.
     separator = max(",;\t", key=first.count)
     # By default, csv refuses cells of more than 128 KiB, such as Moodle's "Online text".
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
+    reader = csv.reader(io.StringIO(text), delimiter=separator)
+    rows, line = [], 1
+    for row in reader:
+        if any(row):
+            rows.append((line, row))
+        line = reader.line_num + 1
     if not rows:
         raise InputError(f"{path}: is empty; a CSV with a header is needed")
     return rows

@@ -125,7 +125,7 @@ def test_a_csv_that_a_spreadsheet_has_spoilt_is_refused_with_a_remedy(out, tmp_p
     for content, words in [
         (good.replace("text_id", "id").encode(), "manual.csv:1: no column text_id"),
         ("Ärger".encode("latin-1"), "byte 0 is not UTF-8; save it as 'CSV UTF-8'"),
-        (b"", "manual.csv:1: no column student"),
+        (b"", "manual.csv: is empty; a CSV with a header is needed"),
     ]:
         path.write_bytes(content)
         assert marks("import", out, path) == 1
@@ -301,6 +301,19 @@ def test_times_are_taken_from_the_files_that_were_handed_in(out, tmp_path):
         os.utime(notebook, (0, 1795176000 + (day - 20) * 86400))  # noon in UTC
     assert marks("late", out, *RULE, "--submissions", folder) == 0
     assert [row["penalty"] for row in rows(out / "grades.csv")] == ["0", "0.4", "2"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_times_are_read_from_a_file_that_a_spreadsheet_has_saved(separator, out, tmp_path, capsys):
+    times = tmp_path / "times.csv"
+    lines = ["student,time,note", ",,", 'anna,2026-11-22T10:00Z,"two\nlines"', "ben"]
+    text = "\r\n".join(lines).replace(",", separator)
+    times.write_text(f"\ufeff{text}", encoding="utf-8")
+    assert marks("late", out, *RULE, "--times", times) == 0
+    assert "1 of 3 late; 1 new decisions" in capsys.readouterr().out
+    times.write_text(f"{text}\r\nanna{separator}".replace("\r\n", "\n"), encoding="utf-8")
+    assert marks("late", out, *RULE, "--times", times) == 1
+    assert f"{times}:6: anna is on two lines" in capsys.readouterr().err
 
 
 def test_who_handed_in_nothing_has_no_mark_until_the_instructor_says_zero(out, capsys):
