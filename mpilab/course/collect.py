@@ -31,7 +31,7 @@ from mpilab.grading.submission import (
     open_archive,
     student_name,
 )
-from mpilab.util.files import atomic_write, bare_cell, csv_text, read_csv, read_rows
+from mpilab.util.files import atomic_write, bare_cell, csv_text, read_csv, read_table
 from mpilab.util.text import composed
 
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
@@ -501,10 +501,10 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
     text = read_csv(path)
     if text.lstrip().startswith("["):
         return _enrolled_canvas(path, text)
-    header, *body = read_rows(path)
+    columns, body = read_table(path)
     rows = [
-        {name.strip(): composed(bare_cell(cell)) for name, cell in zip(header, row, strict=False)}
-        for row in body
+        (f"{path}:{line}", {name: composed(bare_cell(cell)) for name, cell in row.items()})
+        for line, row in body
     ]
     for column, read in (
         ("Identifier", _enrolled_moodle),
@@ -512,20 +512,20 @@ def enrolled(path: str | Path, zone: tzinfo | None = None) -> list[Enrolled]:
         ("Email", _enrolled_gradescope),
         ("student", _enrolled_plain),
     ):
-        if column in (name.strip() for name in header):
-            return [read(path, row, zone) for row in rows]
+        if column in columns:
+            return [read(where, row, zone) for where, row in rows]
     raise InputError(
-        f"{path}: not a class list; it has the columns {', '.join(header)}. Give Moodle's grading "
+        f"{path}: not a class list; it has the columns {', '.join(columns)}. Give Moodle's grading "
         "worksheet in English, Canvas's submissions as JSON, the CSV of GitHub Classroom or "
         "Gradescope, or one with a column 'student'"
     )
 
 
-def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
+def _enrolled_moodle(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     number = row["Identifier"].split()[-1] if row["Identifier"].strip() else ""
     if not number.isdigit():
         raise InputError(
-            f"{path}: Identifier {row['Identifier']!r} has no number; download it again"
+            f"{where}: Identifier {row['Identifier']!r} has no number; download it again"
         )
     status = row.get("Status", "")
     text = " ".join(row.get("Last modified (submission)", "").split())
@@ -536,7 +536,7 @@ def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo | None) ->
     month = ((match["month"] or match["month2"])[:3].lower() if match else "") or "-"
     if match is None or month not in _MONTHS:
         raise InputError(
-            f"{path}: the submission of {name} was last modified at {text!r}, which is not a time "
+            f"{where}: the submission of {name} was last modified at {text!r}, which is not a time "
             "as Moodle writes it in English; choose English, and download the worksheet again"
         )
     hour = int(match["hour"])
@@ -546,23 +546,23 @@ def _enrolled_moodle(path: Path, row: Mapping[str, str], zone: tzinfo | None) ->
     try:
         time = _in_zone(datetime(*date, hour, int(match["minute"])), zone)
     except (ValueError, OverflowError):
-        raise InputError(f"{path}: {name}: there is no time {text!r}; correct it") from None
+        raise InputError(f"{where}: {name}: there is no time {text!r}; correct it") from None
     return Enrolled(name, number, time, bool(re.search(r"\blate\b", status)))
 
 
-def _enrolled_github(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
-    name = row["github_username"]
-    return Enrolled(name, "", _time_in(path, name, row.get("submission_timestamp", ""), zone))
+def _enrolled_github(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
+    name = _named(where, row["github_username"], "github_username")
+    return Enrolled(name, "", _time_in(where, name, row.get("submission_timestamp", ""), zone))
 
 
-def _enrolled_gradescope(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
+def _enrolled_gradescope(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     both = f"{row.get('First Name', '')} {row.get('Last Name', '')}"
-    return Enrolled((row.get("Name") or both).strip(), row["Email"].strip())
+    return Enrolled(_named(where, row.get("Name") or both, "Name"), row["Email"].strip())
 
 
-def _enrolled_plain(path: Path, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
-    name = row["student"].strip()
-    return Enrolled(name, row.get("id", ""), _time_in(path, name, row.get("time", ""), zone))
+def _enrolled_plain(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
+    name = _named(where, row["student"], "student")
+    return Enrolled(name, row.get("id", ""), _time_in(where, name, row.get("time", ""), zone))
 
 
 def _enrolled_canvas(path: Path, text: str) -> list[Enrolled]:
@@ -591,12 +591,19 @@ def canvas_name(sortable: str) -> str:
     return re.sub(r"\W", "", composed(sortable)).lower()
 
 
-def _time_in(path: Path, student: str, text: str, zone: tzinfo | None) -> datetime | None:
+def _named(where: str, name: str, column: str) -> str:
+    """The name in a row; InputError if there is none."""
+    if not name.strip():
+        raise InputError(f"{where}: no {column}; fill it in, or delete the row")
+    return name.strip()
+
+
+def _time_in(where: str, student: str, text: str, zone: tzinfo | None) -> datetime | None:
     try:
         return None if text.strip() in _NO_TIME else moment(text, zone)
     except (ValueError, OverflowError, KeyError):
         raise InputError(
-            f"{path}: {student}: {text!r} is not a time; write e.g. 2026-11-20T23:59, or "
+            f"{where}: {student}: {text!r} is not a time; write e.g. 2026-11-20T23:59, or "
             "2026-11-20T23:59+01:00"
         ) from None
 
@@ -840,10 +847,10 @@ class _Table:
         path = self.dest / TABLE
         if not path.exists():
             return []
-        header, *rows = read_rows(path)
-        if tuple(header) not in (COLUMNS, _FORMER_COLUMNS):
+        columns, rows = read_table(path)
+        if tuple(columns) not in (COLUMNS, _FORMER_COLUMNS):
             raise InputError(f"{path}: not written by 'mpilab collect'; move it")
-        return [list(map(bare_cell, row)) for row in rows]
+        return [list(map(bare_cell, row.values())) for _, row in rows]
 
     def _path(self, student: str) -> Path:
         return self.dest / student / f"{self.lab}.ipynb"

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import tracemalloc
 import zipfile
 from datetime import UTC, datetime, timedelta, timezone
@@ -469,7 +470,7 @@ def test_a_worksheet_in_another_language_is_refused_with_the_remedy(tmp_path):
     source = put(tmp_path / "download", DOWNLOAD)
     sheet = tmp_path / "sheet.csv"
     sheet.write_text(WORKSHEET.format(anna="Samstag, 21. November 2026, 01:59"), "utf-8")
-    with pytest.raises(InputError, match="sheet.csv: .*Anna Schmidt.*choose English"):
+    with pytest.raises(InputError, match="sheet.csv:2: .*Anna Schmidt.*choose English"):
         collect(source, tmp_path / "class", LAB, roster=sheet)
     sheet.write_text("Kennung,Name\n1,Anna\n", "utf-8")
     with pytest.raises(InputError, match="not a class list; it has the columns Kennung, Name"):
@@ -588,6 +589,10 @@ def test_a_classrooms_csv_gives_times_and_a_time_by_hand_stays_while_the_file_do
     (tmp_path / "classroom.csv").write_text(CLASSROOM, "utf-8")
     done = collect(clones, dest, LAB, roster=tmp_path / "classroom.csv")
     assert done.absent == ["cleo"] and done.timeless == []
+    # A spreadsheet may leave out the empty cells at the end of a row.
+    path.write_text(path.read_text() + "dan,,\n", "utf-8")
+    collect(clones, dest, LAB)
+    assert table(dest)["dan"]["lab"] == ""
     assert times_of_csv(path)["anna"] == datetime(2026, 11, 20, 22, 10, 5, tzinfo=UTC)
 
 
@@ -651,4 +656,21 @@ def test_a_time_without_a_zone_is_in_that_of_this_machine_at_that_time(berlin, t
     assert [one.time.astimezone(UTC).hour for one in enrolled(sheet)] == [11, 10]
     sheet.write_text("student,time\nanna,0001-01-01\n", "utf-8")
     with pytest.raises(InputError, match="anna: '0001-01-01' is not a time"):
+        enrolled(sheet)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Identifier,Full name,Status\nParticipant 1,Anna\n\nPart", "4: Identifier 'Part' has"),
+        ("assignment_name,github_username\nlab,anna\nlab\n", "3: no github_username; fill it in"),
+        ("SID,Name,Email\n17,Anna\n18\n", "3: no Name; fill it in, or delete the row"),
+        ('id,student,time\n"1\n",anna\n2\n', "4: no student; fill it in"),
+        ("student,time\nanna\nben,noon\n", "3: ben: 'noon' is not a time; write e.g."),
+    ],
+)
+def test_a_short_row_of_a_class_list_is_filled_up_and_a_wrong_one_named(text, words, tmp_path):
+    sheet = tmp_path / "class.csv"
+    sheet.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=f"{re.escape(str(sheet))}:{words}"):
         enrolled(sheet)
