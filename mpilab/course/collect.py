@@ -552,7 +552,7 @@ def _enrolled_moodle(where: str, row: Mapping[str, str], zone: tzinfo | None) ->
 
 def _enrolled_github(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     name = _named(where, row["github_username"], "github_username")
-    return Enrolled(name, "", _time_in(where, name, row.get("submission_timestamp", ""), zone))
+    return Enrolled(name, "", time_in(where, name, row.get("submission_timestamp", ""), zone))
 
 
 def _enrolled_gradescope(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
@@ -562,7 +562,7 @@ def _enrolled_gradescope(where: str, row: Mapping[str, str], zone: tzinfo | None
 
 def _enrolled_plain(where: str, row: Mapping[str, str], zone: tzinfo | None) -> Enrolled:
     name = _named(where, row["student"], "student")
-    return Enrolled(name, row.get("id", ""), _time_in(where, name, row.get("time", ""), zone))
+    return Enrolled(name, row.get("id", ""), time_in(where, name, row.get("time", ""), zone))
 
 
 def _enrolled_canvas(path: Path, text: str) -> list[Enrolled]:
@@ -598,7 +598,13 @@ def _named(where: str, name: str, column: str) -> str:
     return name.strip()
 
 
-def _time_in(where: str, student: str, text: str, zone: tzinfo | None) -> datetime | None:
+def time_in(
+    where: str | Path, student: str, text: str, zone: tzinfo | None = None
+) -> datetime | None:
+    """The student's time in a table, as `moment` reads it; None if there is none.
+
+    Raises InputError, which begins with `where` and the student, if it is not a time.
+    """
     try:
         return None if text.strip() in _NO_TIME else moment(text, zone)
     except (ValueError, OverflowError, KeyError):

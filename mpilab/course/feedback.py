@@ -28,6 +28,7 @@ from mpilab.course.collect import (
     MOODLE,
     MOODLE_NAME,
     NBGRADER,
+    time_in,
 )
 from mpilab.course.export import (
     comment_markdown,
@@ -314,11 +315,12 @@ def _gradescope(job: Job) -> Returned:
 
 def _moodle(job: Job) -> Returned:
     named, without = {}, []
-    known = []  # (Effective, its number, name and time) for the worksheet
+    # (marks, number, name, time) of each row of the worksheet.
+    known: list[tuple[Effective, str, str, datetime | None]] = []
     for page in job.pages:
         number = page.entry.get("id", "")
         if page.effective.is_absent and number:  # a mark, but no page to read
-            known.append((page.effective, number, page.student, ""))
+            known.append((page.effective, number, page.student, None))
             continue
         names = filter(None, map(MOODLE_NAME.fullmatch, page.source))
         # A folder within the submission may have such a name, too.
@@ -327,7 +329,8 @@ def _moodle(job: Job) -> Returned:
             without.append(_unknown(page, job, "Moodle"))
         else:
             named[page.student] = (page, found)
-            known.append((page.effective, number, found["name"], page.entry.get("time", "")))
+            time = time_in(job.table, page.student, page.entry.get("time", ""))
+            known.append((page.effective, number, found["name"], time))
     _refuse_equal({each.student: number for each, number, *_ in known}, "the number")
     name = f"{job.marks.lab}-feedback.html"
     members = {}
@@ -367,11 +370,9 @@ def _moodle(job: Job) -> Returned:
     return Returned(paths, [each.student for each, *_ in known], without, notes, steps)
 
 
-def _moodle_time(text: str) -> str:
+def _moodle_time(time: datetime | None) -> str:
     """The time of a submission as Moodle writes it in English, or a dash."""
-    if not text:
-        return "–"
-    return datetime.fromisoformat(text).strftime("%A, %d %B %Y, %I:%M %p")
+    return time.strftime("%A, %d %B %Y, %I:%M %p") if time else "–"
 
 
 # Canvas: 'Upload Submissions' attaches each file of a zip to a comment. It finds the student and

@@ -183,6 +183,18 @@ def test_moodle_takes_pages_by_number_and_points_with_reasons_by_identifier(of_m
     assert "well put, =Dan;@x_103" in comment and "Anna" not in comment
 
 
+def test_a_time_that_was_filled_in_by_hand_reaches_moodles_worksheet_or_is_named(of_moodle, capsys):
+    table, written = of_moodle / "submissions.csv", of_moodle / "moodle" / "worksheet.csv"
+    untimed = table.read_text("utf-8")
+    table.write_text(untimed.replace("Schmidt_101,,", "Schmidt_101,12.5.2025 10:00,"), "utf-8")
+    run("feedback", of_moodle, "--partial", code=1)
+    said = capsys.readouterr().err
+    assert f"{table}: Anna Schmidt_101: '12.5.2025 10:00' is not a time; write e.g. 2026" in said
+    table.write_text(untimed.replace("Schmidt_101,,", "Schmidt_101,2025-05-12 10:00,"), "utf-8")
+    run("feedback", of_moodle, "--partial")
+    assert ',"Monday, 12 May 2025, 10:00 AM",' in written.read_text("utf-8")
+
+
 FULL = (
     "Identifier,Full name,ID number,Email address,Status,Grade,Maximum grade,"
     "Marking workflow state,Grade can be changed,Last modified (submission),Online text,"
