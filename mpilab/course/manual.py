@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,7 +34,7 @@ from mpilab.grading.decisions import (
 )
 from mpilab.grading.gradebook import Gradebook, Overtaken, effective, run_of
 from mpilab.grading.release import questions, solutions
-from mpilab.grading.submission import read_roster, student_name
+from mpilab.grading.submission import member_path, open_archive, read_roster, student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
 from mpilab.util.files import bare_cell, csv_text, read_table
@@ -202,7 +202,7 @@ def times_of_files(path: str | Path, lab: str) -> dict[str, datetime]:
     """{student: time when the file was last changed} of the submissions below `path`.
 
     Copying files may change their times. A zip stores them with a resolution of two seconds, in the
-    local time of the machine that created it.
+    local time of the machine that created it; a submission without one is left out.
     """
     path, times = Path(path), {}
 
@@ -219,14 +219,17 @@ def times_of_files(path: str | Path, lab: str) -> dict[str, datetime]:
                 changed = datetime.fromtimestamp(file.lstat().st_mtime, UTC)
                 found(name, changed.replace(microsecond=0))
     elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
+        with open(path, "rb") as opened, open_archive(opened, path, of_class=True) as archive:
             for member in archive.infolist():
-                parts = PurePosixPath(member.filename).parts
+                parts = member_path(member).parts
                 if len(parts) > 1 and parts[-1] == f"{lab}.ipynb":
-                    found(parts[-2], datetime(*member.date_time).astimezone())
+                    # Some programs write no date, which reads as 1980-00-00.
+                    with contextlib.suppress(ValueError):
+                        found(parts[-2], datetime(*member.date_time).astimezone())
     if not times:
         raise InputError(
-            f"{path}: no submission of {lab}; name the graded submissions, or give --times"
+            f"{path}: no submission of {lab} that has a time; name the graded submissions, or give "
+            "--times"
         )
     return times
 

@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import zipfile
 
 import pytest
 from marks_made_up import LAB, TEXTS, graded_class, hand_in, unreadable, verdict
@@ -301,6 +302,19 @@ def test_times_are_taken_from_the_files_that_were_handed_in(out, tmp_path):
         os.utime(notebook, (0, 1795176000 + (day - 20) * 86400))  # noon in UTC
     assert marks("late", out, *RULE, "--submissions", folder) == 0
     assert [row["penalty"] for row in rows(out / "grades.csv")] == ["0", "0.4", "2"]
+
+
+def test_times_are_taken_from_a_zip_that_windows_has_made(out, tmp_path, capsys):
+    folder = tmp_path / "class.zip"
+    with zipfile.ZipFile(folder, "w") as archive:
+        for student, day in (("anna", 20), ("ben", 21), ("cleo", 0)):
+            member = zipfile.ZipInfo("x")
+            member.filename = f"class\\{student}\\{LAB}.ipynb"
+            member.date_time = (2026, 11, day, 12, 0, 0) if day else (1980, 0, 0, 0, 0, 0)
+            archive.writestr(member, "{}")
+    assert marks("late", out, *RULE, "--submissions", folder) == 0
+    assert [row["penalty"] for row in rows(out / "grades.csv")] == ["0", "0.4", ""]
+    assert "no submission time is known for: cleo" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
