@@ -28,6 +28,7 @@ from mpilab.grading.release import (
     write_checks,
     write_release,
 )
+from mpilab.grading.submission import ZIP_ERRORS
 from mpilab.judging import rubric
 from mpilab.util.files import atomic_write, replace_folder
 from mpilab.util.kit import PACKAGES, REVISION, ROOT, revision
@@ -370,7 +371,9 @@ def _list_in_zip(path: Path) -> str:
                 lists = [name for name in archive.namelist() if Path(name).name == LIST]
                 if len(lists) == 1 and len(Path(lists[0]).parts) == 2:
                     return archive.read(lists[0]).decode()
-        except (zipfile.BadZipFile, UnicodeDecodeError):
+        except OSError:
+            raise
+        except ZIP_ERRORS:
             pass
     raise InputError(f"{path}: is not a zipped handout; name a new file, or a handout to add to")
 
@@ -700,14 +703,24 @@ def _pack(folder: Path, path: Path, top: str) -> Path:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Unpack a zipped handout into the new folder `folder`, without the folder at its top."""
+    """Unpack a zipped handout into the new folder `folder`, without the folder at its top.
+
+    Raises InputError for a damaged or encrypted file in it.
+    """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             parts = Path(member.filename).parts[1:]
             if parts and ".." not in parts and not member.is_dir():
                 file = folder.joinpath(*parts)
+                try:
+                    data = archive.read(member)
+                except ZIP_ERRORS as error:
+                    raise InputError(
+                        f"{path}: {member.filename} cannot be unpacked ({error}); make the zip "
+                        "again, or download it again"
+                    ) from None
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(archive.read(member))
+                file.write_bytes(data)
                 file.chmod(0o755 if member.external_attr >> 16 & 0o100 else 0o644)
 
 

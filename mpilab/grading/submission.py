@@ -55,7 +55,8 @@ ZIP_LIMIT_VARIABLE = "MPILAB_ZIP_LIMIT"
 # Deflate reaches at most 1032; a notebook that printed one line a million times stays below 500.
 RATIO_LIMIT = 500
 
-_ZIP_ERRORS = (
+# What zipfile raises for a damaged or encrypted zip.
+ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError),
 )
@@ -251,7 +252,7 @@ def open_archive(file: IO[bytes], name: str | Path, *, of_class: bool = False) -
         raise InputError(f"{name}: the zip is too large ({size} bytes); {remedy}")
     try:
         archive = zipfile.ZipFile(file)
-    except _ZIP_ERRORS as error:
+    except ZIP_ERRORS as error:
         raise InputError(f"{name}: not a readable zip ({error}); {again}") from error
     members = archive.infolist()
     if len(members) > most:
@@ -321,7 +322,7 @@ def member_of(
     try:
         with archive.open(member) as file:
             return limited(file, shown)
-    except _ZIP_ERRORS as error:
+    except ZIP_ERRORS as error:
         raise Ungradable(f"{shown} is damaged ({error}); make the zip again") from error
 
 

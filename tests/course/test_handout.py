@@ -333,6 +333,28 @@ def test_an_update_is_refused_before_anything_changes(kit, tmp_path):
     assert not list(tmp_path.rglob("escaped.txt"))
 
 
+@pytest.mark.parametrize("trouble", ["encrypted", "damaged"])
+def test_a_damaged_or_encrypted_handout_is_refused_with_a_reason(trouble, kit, tmp_path):
+    mine = handout(tmp_path / "mine", ["02-second"], kit).path
+    later = handout(tmp_path / "later.zip", ["02-second"], kit).path
+    whole, before = later.read_bytes(), files(mine)
+
+    def spoil(name):
+        """Spoil the compressed data of a file, or its flags in the directory of the zip."""
+        data, path = bytearray(whole), f"later/{name}".encode()
+        if trouble == "damaged":
+            data[data.find(path) + len(path)] = 0xFF
+        else:
+            data[data.rfind(path) - 46 + 8] |= 1
+        later.write_bytes(data)
+
+    for name, words in [(LIST, "is not a zipped handout"), ("LICENSE", "LICENSE cannot be unpack")]:
+        spoil(name)
+        with pytest.raises(InputError, match=f"later.zip: .*{words}"):
+            update(later, mine)
+    assert files(mine) == before
+
+
 def test_a_handout_is_a_repository_that_names_the_kits_version(kit, tmp_path, require_tool):
     require_tool("git")
     out = handout(tmp_path / "out", ["02-second"], kit).path
