@@ -363,10 +363,16 @@ def _left(found: Iterable[Submission], runs: Mapping[str, Run]) -> dict[str, str
 
 
 def _refuse_other_changes(assignment: Assignment, exercise: str, runs: Sequence[Run]) -> None:
-    """Raise InputError if anything but the rubric's part on `exercise` has changed."""
+    """Raise InputError if anything but the rubric's part on `exercise` has changed, or if that was
+    added."""
     changed: dict[str, str] = {}
     for run in runs:
         known = {each.exercise: each.rubric for each in run.verdict.exercises}
+        if exercise not in known:
+            raise InputError(
+                f"regrade {exercise}: the lab was graded without this exercise (for "
+                f"{run.verdict.student}, for instance); grade the whole lab with 'mpilab grade'"
+            )
         for name in {**known, **assignment.parts}:
             if name != exercise and known.get(name) != assignment.parts.get(name):
                 changed.setdefault(name, run.verdict.student)

@@ -18,6 +18,8 @@ from mpilab.grading.decisions import manual, override
 from mpilab.grading.grade import Assignment, grade
 from mpilab.grading.gradebook import Gradebook, run_of
 from mpilab.grading.regrade import regrade
+from mpilab.grading.submission import class_of
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 # A class is graded in a fixture, with other tests beside it.
 pytestmark = pytest.mark.timeout(1500)
@@ -156,6 +158,24 @@ def test_an_exercise_that_the_lab_has_not_is_named(tmp_path, capsys):
     command = ["regrade", str(tmp_path), str(tmp_path), "--lab", LAB, "--exercise", "plaement"]
     assert main(command) == 1
     assert "exercise 'plaement': not in lab 00-first-contact; it has" in capsys.readouterr().err
+
+
+def test_an_exercise_that_was_added_after_grading_is_refused(tmp_path):
+    kit = made_kit(tmp_path / "kit")
+    hand_in(kit, tmp_path / "class", "anna")
+    (submission,) = class_of(tmp_path / "class", LAB)
+    parts = Assignment.load(LAB, kit).parts
+    judged = tuple(
+        ExerciseVerdict(name, name, (ItemVerdict("all", "All", 5.0, "pass"),), None, part)
+        for name, part in parts.items()
+        if name != "placement"
+    )
+    (tmp_path / "out").mkdir()
+    with Gradebook(tmp_path / "out" / "gradebook.sqlite") as book:
+        given = SubmissionVerdict("anna", LAB, judged, "", "none")
+        book.record(given, "key", seconds=1.0, submission=submission.digest)
+    with pytest.raises(InputError, match=r"regrade placement: .* without this .* \(for anna, for"):
+        regrade(tmp_path / "out", tmp_path / "class", LAB, "placement", progress=False, root=kit)
 
 
 def test_hidden_seeds_and_remarks_do_not_make_another_exercise(tmp_path):
