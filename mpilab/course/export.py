@@ -673,10 +673,11 @@ def canvas(
     header, *body = read_rows(template)
     place_of = _assignment(header, column, template)
     kept = [place for place, name in enumerate(header) if name.strip() in CANVAS_COLUMNS]
-    if "ID" not in (header[place].strip() for place in kept):
+    number = next((place for place in kept if header[place].strip() == "ID"), None)
+    if number is None:
         raise InputError(f"{template}: no column 'ID'; export the gradebook from Canvas again")
-    special = [row for row in body if not _cell(row, header.index("ID")).strip()]
-    students = [row for row in body if _cell(row, header.index("ID")).strip()]
+    special = [row for row in body if not _cell(row, number).strip()]
+    students = [row for row in body if _cell(row, number).strip()]
     possible = next(
         (_cell(row, place_of) for row in special if "Points Possible" in _cell(row, 0)), ""
     )

@@ -261,6 +261,13 @@ def test_marks_are_scaled_and_rows_that_fit_two_are_refused(out, tmp_path, capsy
     assert "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
 
 
+def test_blanks_around_the_names_of_canvas_columns_do_no_harm(out, tmp_path):
+    text = CANVAS.format(most=15).replace("Student,ID,", "Student, ID ,", 1)
+    template = write(tmp_path / "canvas.csv", text)
+    assert export(out, "canvas", "--template", template, "--column", "Lab 2") == 0
+    assert [row[-1] for row in rows(out / "canvas.csv")[3:]] == ["15", "7.5", "0", "13"]
+
+
 def test_gradescope_gets_one_file_each_with_all_that_its_specification_names(unfinished, capsys):
     folder = unfinished / "gradescope"
     (folder / "eva").mkdir(parents=True)
