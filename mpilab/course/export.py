@@ -621,7 +621,7 @@ def moodle_worksheet(
         row[grade] = ""
         if each.student not in open_ones:
             possible = row[most] if most is not None else ""
-            row[grade] = _scaled(each, possible, scale, template)
+            row[grade] = _scaled(each, possible, scale, f"{template}: Maximum grade")
             if comments is not None and _is_ours(row[comments]):
                 row[comments] = comment_html(each)
         filled.append(row)
@@ -689,7 +689,8 @@ def canvas(
     for place, row in enumerate(students):
         each = found.get(place)
         if each is not None:
-            total = "" if each.student in open_ones else _scaled(each, possible, scale, template)
+            where = f"{template}: Points Possible of {header[place_of].strip()!r}"
+            total = "" if each.student in open_ones else _scaled(each, possible, scale, where)
             cells = [
                 text if header[place].strip() in CANVAS_IDENTIFIERS else safe_cell(bare_cell(text))
                 for place, text in ((place, _cell(row, place)) for place in kept)
@@ -710,18 +711,27 @@ def _matched(
     return Exported(csv_text(rows, guarded=False), without, unmarked)
 
 
-def _scaled(student: Effective, possible: str, scale: bool, template: str | Path) -> str:
-    """The points of an Effective for a platform on which the assignment gives `possible` points."""
+def _scaled(student: Effective, possible: str, scale: bool, where: str) -> str:
+    """The points of an Effective for a platform on which the assignment gives `possible` points.
+
+    `where` tells in messages where these are. If they are no number, there is nothing to compare
+    with, and InputError is raised if marks must be scaled to them.
+    """
     try:
         most = float(possible.replace(",", "."))
     except ValueError:
-        return points(student.total)
+        if not scale:
+            return points(student.total)
+        raise InputError(
+            f"{where}: {possible!r} is not a number, so marks cannot be scaled to it; write e.g. "
+            "100, or leave out --scale"
+        ) from None
     if student.total is None or most == student.points or not student.points:
         return points(student.total)
     if not scale:
         raise InputError(
-            f"{template}: gives {points(most)} points for this assignment, but {student.lab} is "
-            f"worth {points(student.points)}; change it there, or scale the marks with --scale"
+            f"{where}: gives {points(most)} points for this assignment, but {student.lab} is worth "
+            f"{points(student.points)}; change it there, or scale the marks with --scale"
         )
     return points(round(student.total * most / student.points, 2))
 

@@ -261,6 +261,22 @@ def test_marks_are_scaled_and_rows_that_fit_two_are_refused(out, tmp_path, capsy
     assert "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("most", ["", "1,000.00"])
+def test_marks_cannot_be_scaled_to_a_maximum_that_is_no_number(most, out, tmp_path, capsys):
+    template = write(tmp_path / "canvas.csv", CANVAS.format(most=f'"{most}"'))
+    canvas = ("canvas", "--template", template, "--column", "Lab 2")
+    assert export(out, *canvas) == 0
+    assert [row[-1] for row in rows(out / "canvas.csv")[3:]] == ["15", "7.5", "0", "13"]
+    assert export(out, *canvas, "--scale") == 1
+    said = f"{template}: Points Possible of 'Lab 2 (22)': {most!r} is not a number"
+    assert said in capsys.readouterr().err
+
+    header = "Identifier,Full name,Grade,Maximum Grade,Last modified (grade)\n"
+    template = write(tmp_path / "sheet.csv", f'{header}Participant 1,anna,,"{most}",-\n')
+    assert export(out, "moodle", "--template", template, "--scale") == 1
+    assert f"{template}: Maximum grade: {most!r} is not a number" in capsys.readouterr().err
+
+
 def test_blanks_around_the_names_of_canvas_columns_do_no_harm(out, tmp_path):
     text = CANVAS.format(most=15).replace("Student,ID,", "Student, ID ,", 1)
     template = write(tmp_path / "canvas.csv", text)
