@@ -29,7 +29,7 @@ from nbformat import NotebookNode
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
 from mpilab.judging.verdict import NOT_HANDED_IN
-from mpilab.util.files import atomic_write, bare_cell, read_rows
+from mpilab.util.files import atomic_write, bare_cell, read_table
 from mpilab.util.kit import ROOT
 from mpilab.util.text import composed, plain
 from mpilab.util.units import bytes_of
@@ -521,15 +521,14 @@ def class_of(
 
     The problem of their submissions is NOT_HANDED_IN, or, if the roster names another source than
     a notebook, that no notebook could be collected. The default roster is PATH/submissions.csv.
-    Raises InputError for a roster without the column 'student'.
+    Raises InputError for a roster that `read_roster` refuses.
     """
     found = find_submissions(path, lab, student)
     table = Path(roster) if roster else Path(path, TABLE)
     if student or not (roster or (Path(path).is_dir() and table.is_file())):
         return found
     known = {submission.student.casefold(): submission for submission in found}
-    for name, row in read_roster(table, lab).items():
-        student = student_name(name)
+    for student, row in read_roster(table, lab).items():
         here = known.get(student.casefold())
         if here is not None:
             # The folder may hold another lab's notebook, and the table says that nothing came.
@@ -554,22 +553,28 @@ def read_roster(path: str | Path, lab: str = "") -> Roster:
     """The Roster in a CSV with a column 'student'.
 
     For example, the submissions.csv of 'mpilab collect', whose rows of other labs are left out.
-    Raises InputError if there is no such column, or if a student occurs twice.
+    Raises InputError if there is no such column, and, with file:line, for a name that no student
+    can have, or that occurs twice; upper and lower case are the same.
     """
-    header, *body = read_rows(path)
-    names = [name.strip().casefold() for name in header]
-    if "student" not in names:
-        raise InputError(f"{path}: no column 'student'; it has {', '.join(header)}")
+    columns, rows = read_table(path)
+    if "student" not in map(str.casefold, columns):
+        raise InputError(f"{path}: no column 'student'; it has {', '.join(columns)}")
     roster: Roster = {}
-    for row in body:
-        cells = [*row, *[""] * len(names)]
-        entry = {name: bare_cell(cells[place].strip()) for place, name in enumerate(names)}
-        student = entry["student"] = composed(entry["student"])
+    lines: dict[str, int] = {}
+    for line, row in rows:
+        entry = {name.casefold(): bare_cell(cell.strip()) for name, cell in row.items()}
         if lab and entry.get("lab", "") not in ("", lab):
             continue
-        if student in roster:
-            raise InputError(f"{path}: {student!r} occurs twice; keep one row")
-        roster[student] = entry
+        try:
+            student = student_name(entry["student"], "correct the row")
+        except InputError as error:
+            raise InputError(f"{path}:{line}: {error}") from None
+        first = lines.setdefault(student.casefold(), line)
+        if first != line:
+            raise InputError(
+                f"{path}:{line}: {student!r} occurs twice, also in line {first}; keep one row"
+            )
+        roster[student] = entry | {"student": student}
     return roster
 
 
@@ -594,25 +599,25 @@ def only_lab(path: str | Path) -> str:
     return labs[0]
 
 
-def student_name(name: str) -> str:
+def student_name(name: str, remedy: str = "rename the folder") -> str:
     """The student's name from the `name` of a folder or zip, in Unicode's composed form.
 
-    Raises InputError for a name that is empty, a path, longer than 100 characters, or that contains
-    unprintable characters.
+    Raises InputError, ending in `remedy`, for a name that is empty, a path, longer than 100
+    characters, or that contains unprintable characters.
     """
     shown = ascii(name[:NAME_LIMIT])
     if not name.strip() or name in (".", ".."):
-        raise InputError(f"{shown} is not a student's name; rename the folder")
+        raise InputError(f"{shown} is not a student's name; {remedy}")
     if "/" in name or "\\" in name:
-        raise InputError(f"{shown}: a student's name can't hold '/' or '\\'; rename the folder")
+        raise InputError(f"{shown}: a student's name can't hold '/' or '\\'; {remedy}")
     # The feedback page is named after the student, and file names have at most 255 bytes.
     if len(name) > NAME_LIMIT or len(os.fsencode(name)) > 240:
         raise InputError(
             f"{shown}…: a student's name of {len(name)} characters is longer than "
-            f"{NAME_LIMIT}; rename the folder"
+            f"{NAME_LIMIT}; {remedy}"
         )
     if any(map(_unprintable, name)):
-        raise InputError(f"{shown}: a student's name can't hold control characters; rename it")
+        raise InputError(f"{shown}: a student's name can't hold control characters; {remedy}")
     return composed(name)
 
 

@@ -14,7 +14,13 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import submission
-from mpilab.grading.submission import Submission, find_submissions, parse, student_name
+from mpilab.grading.submission import (
+    Submission,
+    class_of,
+    find_submissions,
+    parse,
+    student_name,
+)
 
 LAB = "02-allgather"
 FILE = f"{LAB}.ipynb"
@@ -355,3 +361,19 @@ def test_a_notebook_of_any_minor_format_and_with_a_byte_order_mark_is_read():
         Submission("anna", LAB, b"\xef\xbb\xbf" + shape(nbformat_minor=0, cells=[cell]))
     )
     assert notebook.cells[0].source == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ('anna,"two\nlines"\n,no name\n', r"4: '' is not a student's name; correct the row"),
+        ("a/b,x\n", "2: 'a/b': a student's name can't hold '/'"),
+        ("anna,x\n\nAnna,y\n", "4: 'Anna' occurs twice, also in line 2; keep one row"),
+        ("Zo\u00eb,x\nZoe\u0308,y\n", "3: 'Zo\u00eb' occurs twice, also in line 2"),
+    ],
+)
+def test_a_row_of_a_roster_that_names_nobody_or_a_student_again_is_named(rows, words, tmp_path):
+    put(tmp_path / "class" / "anna" / FILE)
+    roster = put(tmp_path / "roster.csv", f"student,note\n{rows}".encode())
+    with pytest.raises(InputError, match=f"{roster}:{words}"):
+        class_of(tmp_path / "class", LAB, roster=roster)
