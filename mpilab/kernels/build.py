@@ -38,7 +38,7 @@ CANNON_PROGRAM = BUILD / "mpilab-cannon"
 HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
 TIDIES_S = 2.0  # time for make to remove unfinished files
-TOOL_S = 60.0  # for nm and objcopy
+TOOL_S = 60.0  # for nm, objcopy and objdump
 # Address space of each build process. A kernel takes a tenth of it; a macro that doubles itself
 # would exhaust the machine's memory before the time limit.
 MEMORY_LIMIT = 4 << 30
@@ -410,19 +410,15 @@ def keep_names_apart(object_file: Path, archive: Path, *, watch_heap: bool = Tru
         *([f"--localize-symbols={names}"] if both else []),  # objcopy refuses an empty file
         *(f"--redefine-sym={name}={_HEAP}{name}" for name in heap),
     ]
-    said = run(["objcopy", *options, str(object_file), str(copy)], TOOL_S)
-    if said.returncode != 0:
-        raise BuildError(f"objcopy: {said.stderr.strip()}")
+    binutils("objcopy", *options, str(object_file), str(copy))
     return copy
 
 
 def symbols_in(file: Path | str) -> tuple[set[str], set[str], set[str]]:
     """(defined, used, run when loaded): names in an object file or in a whole archive."""
-    said = run(["nm", "--format=posix", str(file)], TOOL_S)
-    if said.returncode != 0:
-        raise BuildError(f"nm: {said.stderr.strip()}")
+    said = binutils("nm", "--format=posix", str(file))
     defined, used, resolvers = set(), set(), set()
-    for line in said.stdout.splitlines():
+    for line in said.splitlines():
         name, *rest = line.split()
         kind = rest[0] if rest else ""  # an archive member's own line has only a name
         if kind in ("U", "w", "v"):
@@ -560,6 +556,23 @@ def run(
             "look for an #include or a macro that expands endlessly"
         )
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def binutils(*command: str) -> str:
+    """What a program of the package binutils printed, as `run` reads it.
+
+    Raises BuildError if it fails, SetupError if it is not installed.
+    """
+    try:
+        said = run(command, TOOL_S)
+    except FileNotFoundError:
+        raise SetupError(
+            f"{command[0]}: not found (PATH={os.environ.get('PATH', '')}), to inspect compiled "
+            "code; sudo apt-get install binutils"
+        ) from None
+    if said.returncode != 0:
+        raise BuildError(f"{command[0]}: {said.stderr.strip()}")
+    return said.stdout
 
 
 def _end_session(process: subprocess.Popen[str]) -> None:

@@ -5,13 +5,12 @@ macro and no spelling can hide a call.
 """
 
 import re
-import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from mpilab.errors import BuildError, InputError
 from mpilab.kernels import openmpi, simgrid
-from mpilab.kernels.build import FLAGS, INCLUDE, run, symbols_in
+from mpilab.kernels.build import FLAGS, INCLUDE, binutils, run, symbols_in
 
 # Sections and assembler in an object file.
 #
@@ -88,12 +87,9 @@ _HANDLES = (
 _OURS = "mpilab_(tuning|place)"  # the kernel's tuning parameters, and where it runs
 
 
-def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[str]:
-    """Parts of an object file that a compiler does not generate from plain C: list of sentences.
-
-    `say` runs a command and returns its output.
-    """
-    said = say(["objdump", "--wide", "--section-headers", "--syms", str(object_file)])
+def oddities(object_file: Path | str) -> list[str]:
+    """Parts of an object file that a compiler does not generate from plain C: list of sentences."""
+    said = binutils("objdump", "--wide", "--section-headers", "--syms", str(object_file))
     sections = {name: set(flags.split(", ")) for name, flags in _SECTION.findall(said)}
     reasons = [_strange(name) for name in sorted(sections) if not _USUAL.fullmatch(name)]
     if "CODE" in sections.get(".note.GNU-stack", ()):
@@ -165,7 +161,7 @@ def forbidden(
     `function` is the kernel that it must define, `allowed` the groups of MPI calls that the
     exercise permits; `simulated`: built by mpilab.kernels.simgrid. The C source must be beside the
     object file, as the builds leave it: an object file does not show assembler. Raises InputError
-    for an unknown group, BuildError for a file that cannot be read.
+    for an unknown group, BuildError for a file that cannot be read, SetupError without binutils.
     """
     other = re.compile(f"{LIBRARY}|{_HANDLES}|{_OURS}")
     defined, used, resolvers = symbols_in(object_file)
@@ -184,7 +180,7 @@ def forbidden(
             reasons.append(f"it defines {name}, a system name")
     for name in sorted(resolvers):
         reasons.append(f"it has code that runs outside the kernel (ifunc {name})")
-    reasons += oddities(object_file, _say)
+    reasons += oddities(object_file)
     if has_assembler(Path(object_file).with_suffix(".c"), simulated):
         reasons.append("it holds assembler (__asm__), which an answer must not use")
     return reasons
@@ -198,10 +194,3 @@ def defined(object_file: Path | str) -> set[str]:
 def used(object_file: Path | str) -> set[str]:
     """Names that the object file imports: set of str."""
     return symbols_in(object_file)[1]
-
-
-def _say(command: Sequence[str]) -> str:
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    if said.returncode != 0:
-        raise BuildError(f"{command[0]}: {said.stderr.strip()}")
-    return said.stdout

@@ -38,7 +38,7 @@ def odd(tmp_path):
     def of(source):
         compile_object(source, tmp_path / "answer.o")
         return (
-            symbols.oddities(tmp_path / "answer.o", symbols._say),
+            symbols.oddities(tmp_path / "answer.o"),
             symbols.has_assembler(tmp_path / "answer.c"),
         )
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mpilab.errors import BuildError, InputError
+from mpilab.errors import BuildError, InputError, SetupError
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE, RECORDER, compile_object
-from mpilab.kernels.symbols import ALWAYS, GROUPS, forbidden
+from mpilab.kernels.symbols import ALWAYS, GROUPS, forbidden, oddities
 from mpilab.trace.recording import operations
 from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import ELSEWHERE
@@ -151,6 +151,17 @@ def test_no_spelling_hides_a_call(reasons, before):
 def test_code_that_runs_by_itself_is_refused(reasons, before):
     (reason,) = reasons("", before)
     assert "it has code that runs outside the kernel (section ." in reason
+
+
+def test_a_section_whose_name_is_not_text_is_refused(reasons):
+    before = '__attribute__((section(".text.a\\xff"))) int odd(int x) { return x; }'
+    assert reasons("", before) == ["it puts something into the section .text.a\ufffd"]
+
+
+def test_a_missing_tool_is_named_with_its_package(monkeypatch):
+    monkeypatch.setattr("mpilab.kernels.build.shutil.which", lambda name: None)
+    with pytest.raises(SetupError, match="objdump: not found .*apt-get install binutils"):
+        oddities("answer.o")
 
 
 def test_a_function_that_is_chosen_when_it_is_loaded_is_refused(reasons):
