@@ -151,7 +151,8 @@ def _numbers(what: str, given: str | int | Iterable[int]) -> tuple[int, ...]:
         return units.ranks_of(given)
     except InputError:
         raise InputError(
-            f"{what}={given!r}: write numbers of 1 or more, e.g. 1,2,4 or 1-8"
+            f"{what}={given!r}: write numbers of 1 or more, up to {units.MOST_RANKS}, e.g. 1,2,4 "
+            "or 1-8"
         ) from None
 
 

@@ -16,6 +16,9 @@ _BYTES = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
 RATE = {"gbit": Decimal("1e9"), "mbit": Decimal("1e6"), "kbit": Decimal("1e3"), "bit": Decimal(1)}
 TIME = {"s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
 
+# More than anything here runs, simulates or models; a typo such as 1-100000000 must not fill the
+# memory.
+MOST_RANKS = 1 << 20
 # "4", "1-8".
 _RANKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
@@ -57,7 +60,7 @@ def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
 
 def ranks_of(given: str | int | Iterable[object]) -> tuple[int, ...]:
     """Numbers of ranks, ascending, from '2,4,8', '1-8', a list or a number; InputError if any is
-    below 1."""
+    below 1 or above MOST_RANKS."""
     if isinstance(given, int):
         given = [given]
     words = given.split(",") if isinstance(given, str) else list(given)
@@ -65,11 +68,12 @@ def ranks_of(given: str | int | Iterable[object]) -> tuple[int, ...]:
     bad = [
         word
         for word, found in ranges.items()
-        if found is None or not 0 < int(found[1]) <= int(found[2] or found[1])
+        if found is None or not 0 < int(found[1]) <= int(found[2] or found[1]) <= MOST_RANKS
     ]
     if bad or not ranges:
         raise InputError(
-            f"ranks {', '.join(bad) or 'missing'}: write numbers of 1 or more, e.g. 2,4,8 or 1-8"
+            f"ranks {', '.join(bad) or 'missing'}: write numbers of 1 or more, up to {MOST_RANKS}, "
+            "e.g. 2,4,8 or 1-8"
         )
     read = [(int(found[1]), int(found[2] or found[1])) for found in ranges.values() if found]
     return tuple(sorted({number for first, last in read for number in range(first, last + 1)}))

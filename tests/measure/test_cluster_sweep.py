@@ -57,7 +57,7 @@ def test_hosts_come_from_each_group_in_turn_and_keep_the_order():
         (7, 2, "no number of ranks is 1 to 4 hosts of flat-4x8 with 2 on each"),
         (64, 8, "no number of ranks"),
         ("many", None, "ranks='many': write numbers of 1 or more"),
-        (None, "4-2", "ppn='4-2': write numbers of 1 or more, e.g. 1,2,4 or 1-8"),
+        (None, "4-2", "ppn='4-2': write numbers of 1 or more, up to 1048576, e.g. 1,2,4 or 1-8"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_does(ranks, ppn, words):

@@ -36,6 +36,7 @@ def test_ranks_are_whole_numbers_from_1_on():
     assert ranks_of("8,2,2") == (2, 8)
     assert ranks_of([4]) == (4,)
     assert ranks_of("1-3,8") == (1, 2, 3, 8)
-    for wrong in ("0", "2,x", "", "-2", "3-", "4-2", "0-2"):
+    for wrong in ("0", "2,x", "", "-2", "3-", "4-2", "0-2", "1-999999999"):
         with pytest.raises(InputError, match="ranks .*write numbers"):
             ranks_of(wrong)
+    assert ranks_of(1 << 20) == (1 << 20,)
