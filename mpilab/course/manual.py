@@ -553,8 +553,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Handle a request: log an unexpected error and report it to the page in three parts."""
         try:
             answer()
-        except ConnectionError:
-            self.close_connection = True  # the page was closed meanwhile
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the page was closed meanwhile, or has stopped reading
         except Exception as error:
             self.close_connection = True
             told = faults.report(error, f"mpilab marks page, {self.command}")
@@ -594,7 +594,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
         else:
             try:
-                said = json.loads(self.rfile.read(int(length)))
+                body = self.rfile.read(int(length))
+            except TimeoutError:
+                self._refuse(
+                    HTTPStatus.REQUEST_TIMEOUT,
+                    f"only a part arrived: fewer than {length} bytes within {self.timeout} s; save "
+                    "the points again",
+                )
+                return
+            try:
+                said = json.loads(body)
                 self._json(HTTPStatus.OK, self.server.give(said))
             except Overtaken as error:
                 told = {"error": str(error), "now": _kept(error.decision)}

@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from marks_made_up import graded_class
@@ -227,6 +227,24 @@ def test_a_fault_of_the_marking_page_is_told_to_the_page_in_three_parts(
     )
     assert "Traceback" in log.read_text()
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_request_that_ends_early_is_refused_and_is_no_fault(tmp_path, logs, monkeypatch, capfd):
+    graded_class(tmp_path / "out")
+    monkeypatch.setattr("mpilab.course.manual._Handler.timeout", 0.2)
+    with (
+        opened(tmp_path / "out", "02-allgather") as book,
+        MarkingServer(book, "02-allgather") as server,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        own = {"Origin": server.url.rpartition("/")[0].rpartition("/")[0]}
+        headers = {**own, "Content-Type": "application/json", "Content-Length": "100"}
+        with pytest.raises(HTTPError) as answer:
+            urlopen(Request(f"{server.url}points", b"{", headers), timeout=60)
+        server.shutdown()
+    assert answer.value.code == 408
+    assert "fewer than 100 bytes within 0.2 s" in json.loads(answer.value.read())["error"]
+    assert not logs.exists() and "bug" not in "".join(capfd.readouterr())
 
 
 def test_a_fault_of_the_class_report_is_told_in_three_parts(tmp_path, logs, monkeypatch, capsys):
