@@ -103,11 +103,11 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^):#\s]+)(#[^)\s]*)?\)")
 _LAB_LINK = re.compile(r"\[(?P<text>[^\]\n]*)\]\((?P<path>(?:labs/)?\d\d-[\w-]+\.ipynb)\)")
 
 
-def write_help(labs: Path, docs: Path) -> None:
+def write_help(labs: Path, docs: Path, *, keep: bool = False) -> None:
     """Copy the help pages that exist in the folder `docs` to `labs`/help.
 
-    A link to a file that is not copied becomes the path of that file in the kit. Raises OSError if
-    the pages cannot be written.
+    With `keep`, pages that are there already stay as they are. A link to a file that is not copied
+    becomes the path of that file in the kit. Raises OSError if the pages cannot be written.
     """
     copied = {f"{name}.md" for name in HELP}
 
@@ -115,9 +115,10 @@ def write_help(labs: Path, docs: Path) -> None:
         return link[0] if link[1] in copied else f"`{os.path.normpath(f'docs/{link[1]}')}`"
 
     for page in (docs / f"{name}.md" for name in HELP):
-        if page.is_file():
+        target = labs / "help" / page.name
+        if page.is_file() and not (keep and os.path.lexists(target)):
             text = _LINK.sub(reachable, page.read_text(encoding="utf-8"))
-            atomic_write(labs / "help" / page.name, text.encode("utf-8"))
+            atomic_write(target, text.encode("utf-8"))
 
 
 # labs/START.ipynb, the first page that students open. What it says about a lab is read from the
@@ -752,8 +753,7 @@ def course_folder(directory: str | Path, root: str | Path = ROOT, *, add: bool =
                     copy_function=copied,
                     dirs_exist_ok=add,
                 )
-        if not is_used:
-            write_help(directory / "labs", root / "docs")
+        write_help(directory / "labs", root / "docs", keep=is_used)
     except OSError as error:
         raise InputError(
             f"{error.filename or directory}: {error.strerror}; name a folder that you can write to"

@@ -381,7 +381,12 @@ def test_a_course_folder_gets_the_labs_that_it_lacks_and_keeps_what_it_has(kit, 
     put(kit / "labs" / "03-third.ipynb", "new")
     with pytest.raises(InputError, match="is not an empty folder"):
         course_folder(folder, kit)
+    gone, *others = sorted((folder / "labs" / "help").iterdir())
+    page = gone.read_text()
+    gone.unlink()
+    put(others[0], "mine")
     course_folder(folder, kit, add=True)
+    assert gone.read_text() == page and others[0].read_text() == "mine"
     assert (folder / "labs" / "03-third.ipynb").read_text() == "new"
     assert (folder / "labs" / "02-second.ipynb").read_text() == "mine"
     other = put(tmp_path / "other" / "file", "x").parent
