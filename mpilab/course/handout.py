@@ -591,7 +591,10 @@ def _keep(
                 released[other] = fresh
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
-        os.link(path, place, follow_symlinks=False)
+        try:
+            os.link(path, place, follow_symlinks=False)
+        except OSError:  # exFAT and some network shares have no hard links
+            shutil.copy2(path, place, follow_symlinks=False)
     for here, folders, names in os.walk(old):
         if not folders and not names:
             (new / Path(here).relative_to(old)).mkdir(parents=True, exist_ok=True)

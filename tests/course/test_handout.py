@@ -150,6 +150,21 @@ def test_a_later_lab_joins_those_that_are_there(kit, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["kit", "out"]
 
 
+def test_a_later_lab_joins_on_a_file_system_without_hard_links(kit, tmp_path, monkeypatch):
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    program = put(out / ".venv" / "bin" / "python", "an environment")
+    program.chmod(0o755)
+    (out / "link").symlink_to("LICENSE")
+
+    def refused(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    assert handout(out, ["03-third"], kit).labs == ("02-second", "03-third")
+    assert program.read_text() == "an environment" and os.access(program, os.X_OK)
+    assert (out / "link").is_symlink() and (out / "labs" / "03-third.ipynb").is_file()
+
+
 def test_a_link_to_a_lab_that_is_not_there_is_text_until_it_comes(kit, tmp_path):
     source = kit / "labs" / "source" / "02-second.py"
     needs = "# ## What you need\n#\n# - An hour. [Lab 03](03-third.ipynb): trees."
