@@ -605,6 +605,7 @@ def student_name(name: str, remedy: str = "rename the folder") -> str:
     Raises InputError, ending in `remedy`, for a name that is empty, a path, longer than 100
     characters, or that contains unprintable characters.
     """
+    name = composed(name)  # which may be longer
     shown = ascii(name[:NAME_LIMIT])
     if not name.strip() or name in (".", ".."):
         raise InputError(f"{shown} is not a student's name; {remedy}")
@@ -618,7 +619,7 @@ def student_name(name: str, remedy: str = "rename the folder") -> str:
         )
     if any(map(_unprintable, name)):
         raise InputError(f"{shown}: a student's name can't hold control characters; {remedy}")
-    return composed(name)
+    return name
 
 
 def keep_table(folder: str | Path, out: str | Path) -> None:

@@ -285,7 +285,7 @@ def test_nothing_to_grade_is_an_error_that_says_what_was_expected(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "  ", ".", "..", "a/b", "a\\b", "a\nb", "a\x1b[31m", "x" * 101]
+    "name", ["", "  ", ".", "..", "a/b", "a\\b", "a\nb", "a\x1b[31m", "x" * 101, "\u0958" * 80]
 )
 def test_a_name_that_could_do_harm_is_refused(name):
     with pytest.raises(InputError, match="rename"):
