@@ -473,10 +473,10 @@ bound.answer(
 )
 
 # %% [markdown]
-# Many texts are older than Open MPI 5. They use `mpirun -np 2 --cpu-list 0,1` to put one rank on each
-# of two cores. Open MPI 5 still accepts that, without a warning.
+# Many texts use `mpirun -np 2 --cpu-list 0,1` to put one rank on each of two cores. Open MPI accepts
+# that without a warning.
 #
-# **Predict:** does it still do the same?
+# **Predict:** does it do that?
 
 # %%
 same_option = mpilab.predict("", choices=["yes", "no"])
@@ -484,14 +484,18 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mappi
 
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
-same_option.answer("No: both ranks may use both cores, and nothing tells you.", right="no")
+same_option.answer(
+    "No: both ranks may use both cores, and nothing tells you. In Open MPI 4, one core per rank also "
+    "needed --bind-to cpu-list:ordered.",
+    right="no",
+)
 
 # %% [markdown]
 # So never trust an option: let the program report where it runs. These are the new names of old options:
 #
 # | in Open MPI 4 | in Open MPI 5 |
 # |---|---|
-# | `--cpu-list 0,1` | `--map-by pe-list=0,1:ordered --bind-to core` |
+# | `--cpu-list 0,1 --bind-to cpu-list:ordered` | `--map-by pe-list=0,1:ordered --bind-to core` |
 # | `--rankfile FILE` | `--map-by rankfile:file=FILE` |
 # | `--report-bindings` | the same, or `--display bind` |
 # | `--display-map` | `--display map` |

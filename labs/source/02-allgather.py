@@ -527,7 +527,7 @@ lab.check("nonblocking_all")
 # ## Exercise 2: pairwise exchange, in C (35 points)
 #
 # Write `allgather_pairwise`. In step $i$ a rank holds the $2^i$ blocks that end with its own. It
-# sends them to rank $+ 2^i$ and receives as many from rank $- 2^i$, with one `MPI_Sendrecv`.
+# sends them to rank $+ 2^i$ and receives from rank $- 2^i$; one `MPI_Sendrecv` can do both.
 #
 # ```
 #    step 0         step 1                P = 4, numbers = blocks sent

@@ -275,7 +275,7 @@ ring_changes.answer(
 )
 
 # %% [markdown]
-# So there is no best order. Recursive doubling is best in RR order, the ring in SEQ order. And an
+# So there is no best order. Here, recursive doubling is best in RR order, the ring in SEQ order. And an
 # MPI library switches from one to the other depending on the message length, within one program. An
 # order that suits one is wrong for the other.
 #
@@ -544,8 +544,8 @@ for name, run in three.items():
 volume = remapped.matrix()[1][:4, 4:].sum()
 phase_1.answer(
     "Processes 0 and 7, which behave as themselves. 4 of its 6 messages cross nodes: 4 to 2, 6 to 3, "
-    f"1 to 4 and 3 to 5. With phase 1, {byte_size(volume)} go from n1 to n2: far less than in SEQ "
-    "order, and a little more than in RR order.",
+    f"1 to 4 and 3 to 5. With phase 1, {byte_size(volume)} go from n1 to n2: far less than the 16 KiB of "
+    "SEQ order, and more than the 4 KiB of RR order.",
     right="0 and 7; 4 messages",
 )
 
@@ -1142,10 +1142,10 @@ except MpilabError as error:  # SimGrid is not installed
 # %% jupyter={"source_hidden": true}
 # Your prediction beside what happens
 wrong_order.answer(
-    "Both lose about as much: on 16 nodes of 12, the ring in RR order takes 6 times as long as in SEQ "
-    "order, and recursive doubling in SEQ order 7 times as long as in RR order. Remapping recovers "
-    "all of the former, and all but 2% of the latter: the rest is phase 1. With two hosts, the "
-    "same mistake costs less, because half of all ranks are on the same host.",
+    "Both lose about as much: on 16 nodes of 12, the ring in RR order takes 6.3 times as long as in SEQ "
+    "order, and recursive doubling in SEQ order 7.5 times as long as in RR order. Remapping recovers "
+    "all of the former, and all but 2% of the latter: the rest is phase 1. On two hosts of four, the "
+    "same mistake costs less: four ranks share a link there, not twelve.",
     right="both about as much",
 )
 
@@ -1362,8 +1362,9 @@ shared_link.answer(
 #
 # - A hostfile decides which messages of an algorithm cross the network. The result is the same; the
 #   time isn't.
-# - Recursive doubling sends its long messages between distant ranks and is best in RR order. Rings and
-#   binomial trees send mostly to nearby ranks and are best in SEQ order.
+# - Recursive doubling sends its long messages between distant ranks; if the number of nodes is a power
+#   of two, it is best in RR order. Rings and binomial trees send mostly to nearby ranks and are best in
+#   SEQ order.
 # - A process can behave as another rank. No process moves; the price is at most one more round with
 #   one block, and often nothing.
 # - Count bytes per link, not per process: the processes of a node share it.

@@ -107,8 +107,8 @@ cluster
 #
 # The cluster of this lab, `two-groups`, has two switches with two hosts each, and two ranks per host.
 # Below, your eight ranks *pretend* to be on it: they send the same messages as they would there, but
-# through this machine's memory. So **messages and bytes are exact, and times mean nothing**. Real
-# links come at the end of the lab.
+# through this machine's memory. So **messages and bytes are exact, and times mean nothing**. You will
+# measure times later, on emulated links.
 
 # %%
 two_groups = descriptions.read("two-groups")
@@ -1006,7 +1006,7 @@ for name in ("chain", "binomial", "circulant"):
 # Your prediction beside what happens
 three_rounds.answer(
     "22 with the chain, P - 2 + S; 18 with the circulant graph, S - 1 + 3; and 18 with the binomial "
-    "tree, whose root, however, sends three times as many messages.",
+    "tree, whose root, however, sends 48 messages, three times as many as that of the chain.",
     right="22, 18, 18",
 )
 
@@ -1415,7 +1415,7 @@ worst_order.answer(
 )
 
 # %% [markdown]
-# ## Measure on real links
+# ## Measure on emulated links
 #
 # *Emulated hosts* are parts of this machine with their own names, shared memory and network
 # interfaces. Real Open MPI sends real TCP between them, over links with a limited rate. The cluster is
@@ -1963,7 +1963,7 @@ Table(
 # - J. L. Träff, S. Hunold: *Decomposing collectives for exploiting multi-lane communication*, arXiv
 #   1910.13373, 2019.
 # - J. L. Träff: *Optimal Broadcast Schedules in Logarithmic Time …*, arXiv 2407.18004, 2024.
-# - S. Kumar and others: *Scaling alltoall collective on multi-core systems*, IPDPS 2008.
+# - R. Kumar, A. R. Mamidala, D. K. Panda: *Scaling alltoall collective on multi-core systems*, IPDPS 2008.
 
 # %% [markdown]
 # When you are done, stop the ranks.

@@ -467,7 +467,7 @@ one_color.answer(
 # appears without gaps, and a single request can read all of it. This *view* has
 #
 # - a *displacement* in bytes: everything before it, such as a header, is hidden;
-# - an *etype*, the unit of all counts and offsets: here, `MPI_DOUBLE`;
+# - an *etype*, the unit of offsets in the file and of the filetype: here, `MPI_DOUBLE`;
 # - a *filetype*, made of etypes: the visible part of the file. For a block, that is a *subarray*. It is
 #   repeated to the end of the file, so mind its extent.
 #

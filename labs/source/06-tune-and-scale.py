@@ -548,8 +548,8 @@ print(f"{len(live)} broadcasts, {told}")
 
 # %% [markdown]
 # **Predict:** on 4 and on 256 ranks, which of the three is fastest for 1 KiB, and which for 256 KiB?
-# Will the crossover with the tree be at fewer bytes on 256 ranks, or at more? The dashed lines are the
-# model, in which a rank sends one message after the other. Where is it too optimistic?
+# Will the scatter and allgather overtake the tree at fewer bytes on 256 ranks than on 4, or at more? The
+# dashed lines are the model, in which a rank sends one message after the other. Where is it too optimistic?
 
 # %%
 fastest_of_three = mpilab.predict("", choices=["at fewer bytes", "at more bytes"])
@@ -571,8 +571,8 @@ for P in (SIMULATED[0], SIMULATED[-1]):
         )
 fastest_of_three.answer(
     "; ".join(lines)
-    + ". The crossover with the tree is at fewer bytes on more ranks. The model is too optimistic for the "
-    "tree and long messages, whose sends share a link.",
+    + ". On 256 ranks, the scatter and allgather overtakes the tree at fewer bytes than on 4; the "
+    "pipeline, at more. The model is too optimistic for the tree and long messages, whose sends share a link.",
     right="at fewer bytes",
 )
 
@@ -621,8 +621,8 @@ rise.answer(
 #
 # Where to start: the first two are linear equations. For the third, substitute the best $S$ into the
 # cost: it becomes the square of a sum of two roots. Then take $x = \sqrt{m\beta/\alpha}$ as the
-# unknown, and the larger of the two solutions. Before you program: which of the three grows with $P$,
-# and which tends to a limit?
+# unknown, and the larger of the two solutions. Before you program: which two of the three grow with
+# $P$, and which one tends to a limit?
 
 
 # %% nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -692,9 +692,9 @@ moves.answer(
 # crossover of the pipeline first falls, from 4 to 16 ranks.) Why? The model's tree takes $Lm\beta$
 # for the bytes. If sends share a link, the root's $L$ messages all arrive when the last one does,
 # then its first child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Substitute that into your
-# equation for the scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a limit.
-# A threshold that was measured on 16 ranks is too large for the scatter on 4,096, and too small for
-# the pipeline.
+# equation for the scatter: the crossover becomes about $2\alpha/(L\beta)$, which keeps falling. The
+# simulated points lie between the two models, and hardly fall beyond 1,024 ranks. A threshold that was
+# measured on 16 ranks is too large for the scatter on 4,096, and too small for the pipeline.
 #
 # Now a cluster with groups: four groups of hosts, with 8 ranks per host. The hosts of a group share
 # an uplink, and ranks are in RR order.
