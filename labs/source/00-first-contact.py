@@ -566,8 +566,9 @@ both_receive.answer(
 # - with $P-1$ messages, all of them from the root;
 # - with point-to-point calls only: no `MPI_Bcast` or other collective inside.
 #
-# Return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. `TAG`
-# from `mpilab.h` is a tag for all messages.
+# Complete every request (if you use non-blocking calls), free what you make, and return `MPI_SUCCESS`.
+# If a call fails, return its error code: good practice, but not graded. `TAG` from `mpilab.h` is a tag
+# for all messages.
 #
 # Where to start: what does the root do, and what do the others do? Which rank must the root skip?
 
@@ -620,7 +621,8 @@ lab.check("bcast_linear")
 #   except rank 0, which starts;
 # - with point-to-point calls only.
 #
-# An empty message is sent by `MPI_Send(NULL, 0, MPI_BYTE, …)`.
+# Complete every request, free what you make, and return `MPI_SUCCESS`. An empty message is sent by
+# `MPI_Send(NULL, 0, MPI_BYTE, …)`.
 #
 # Where to start: which rank is on your left, and which on your right? What does rank 0 do in a
 # different order from the rest? Why is one lap not enough?

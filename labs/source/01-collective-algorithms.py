@@ -547,8 +547,8 @@ known_ranks.answer(
 # ## Exercise 3: a second collective, in C (20 points)
 #
 # Choose one. Each must work for any number of ranks, any root, count and datatype, for `MPI_IN_PLACE`
-# at the root, on any communicator, called once or several times, and in strict mode, with
-# point-to-point calls only. Arguments that MPI ignores may be invalid: the receive count and type (in
+# at the root, on any communicator, called once or several times, in strict mode and in whatever order
+# messages arrive, with point-to-point calls only. Arguments that MPI ignores may be invalid: the receive count and type (in
 # a scatter: the send count and type) except at the root, and at the root those that belong to
 # `MPI_IN_PLACE`. Complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call
 # fails, return its error code: good practice, but not graded.

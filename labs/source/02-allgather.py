@@ -465,8 +465,8 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # - with $P(P-1)$ messages in one round;
 # - with point-to-point calls only: no `MPI_Allgather` or other collective inside.
 #
-# Return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. Free
-# what you allocate.
+# Complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call fails, return its
+# error code: good practice, but not graded.
 
 # %% [markdown]
 # These help you:

@@ -676,7 +676,7 @@ fraction.answer(
 #   ranks in RR order (2 points).
 #
 # Send data only by point-to-point calls. To find out which process is where, you may create
-# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free the communicators that you create, and
+# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Complete every request, free what you create, and
 # return `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded. (A
 # production kernel would cache what it found out as an attribute of the communicator, instead of
 # asking in each call. Yours may ask.)

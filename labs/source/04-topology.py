@@ -394,16 +394,17 @@ still_one.answer(
 # It must work
 #
 # - for any number of nodes, of any size, with the ranks on them in any order;
-# - for any root, any count (including 0) and any datatype, and in strict mode;
+# - for any root, any count (including 0) and any datatype, on any communicator, and in every call;
+# - in strict mode, and in whatever order messages arrive;
 # - with $P-1$ messages, of which $M-1$ cross nodes, even if the root isn't the lowest rank of its node;
 # - in at most $\lceil \log_2 M \rceil + \lceil \log_2 Q \rceil$ rounds, with $Q$ ranks on the
 #   fullest node. So to which ranks must a leader send first?
 # - in *simulated* time, at least three times as fast as a binomial tree that ignores nodes, for 256 KiB
 #   on 4 groups of 4 nodes of 8 ranks in RR order (2 points).
 #
-# Use point-to-point calls, and calls that create communicators. No collectives inside: **recordings
-# don't contain the messages inside MPI's own collectives**, so they could not be counted. (Nor do they
-# contain what it costs to create a communicator. Keep that in mind.)
+# Use point-to-point calls, and calls that create communicators. Complete every request, and free what
+# you make. No collectives inside: **recordings don't contain the messages inside MPI's own
+# collectives**, so they could not be counted. (Nor do they contain what it costs to create a communicator.)
 #
 # Here and in exercises 2 and 5, nearly every item of the grade also counts what crosses nodes. A tree
 # that ignores nodes earns next to nothing, even if its result is right.
@@ -648,8 +649,7 @@ lab.check("reordered")
 # | `"levels"` | the broadcast by node and group, in any order; any numbers |
 # | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, node leaders send what they have to the leader of their group, and group leaders to the root; any numbers |
 #
-# In a gather, the data does not shrink on the way: count how often each block crosses. The root leads
-# its node and its group.
+# In a gather, count how often each block crosses. The root leads its node and its group.
 #
 # Use plain Python: `mpilab` is not available when your function is graded.
 
@@ -1105,7 +1105,9 @@ for budget in (0, 65536, 8192):
 # Nothing is cut into pieces, and `MPI_IN_PLACE` need not work.
 #
 # It must work for any counts (including 0), blocks anywhere in the buffers (`sdispls`, `rdispls`),
-# two different datatypes, nodes of any size with their ranks in any order, and in strict mode.
+# two different datatypes, and nodes of any size with their ranks in any order; on any communicator, in
+# every call, in strict mode, and in whatever order messages arrive. Complete every request, and free what
+# you make.
 #
 # **Between nodes**, each leader sends at most one message to each other leader, with the data and
 # nothing else: no counts. The receiving leader can compute its length. Use only point-to-point calls:

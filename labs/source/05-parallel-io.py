@@ -484,7 +484,8 @@ one_color.answer(
 # restore the view. The rest is given: a rank creates a type only if its part isn't empty, and frees it.
 #
 # - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
-# - It must work for any number of ranks, any grid and any size, even if a part is empty.
+# - It must work for any number of ranks, any grid and any size, even if a part is empty, on any
+#   communicator and in every call.
 #   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
 # - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
 #   `MPI_BYTE`.
@@ -612,8 +613,8 @@ overlapping.answer(
 # - You are given the buffer and `room`: how many whole elements fit into
 #   `mpilab_tuning.buffer_bytes` bytes, at least one. Ranks with empty parts have already returned.
 # - A request is for `room` elements, the last one only for what is left.
-# - It must work for any number of ranks, any grid and any size; for two points of the 16, also for
-#   block-cyclic matrices.
+# - It must work for any number of ranks, any grid and any size, on any communicator and in every call;
+#   for two points of the 16, also for block-cyclic matrices. Free what you allocate.
 #
 # Only independent reads are allowed: no rank needs another's data.
 #
@@ -746,9 +747,10 @@ round_2.answer(
 # - After each request, it distributes what it has read, and only then makes the next one.
 # - So every byte of the file after the header is read once, by aggregators only, with
 #   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
-# - It must work for any number of ranks, any grid and any size, even if domains or parts are empty;
-#   for three points of the 36, for block-cyclic matrices; and in strict mode, where every send waits
-#   for its receiver.
+# - It must work for any number of ranks, any grid and any size, even if domains or parts are empty, on
+#   any communicator and in every call; for three points of the 36, for block-cyclic matrices; and in
+#   strict mode, where every send waits for its receiver.
+# - Complete every request, and free what you allocate.
 #
 # For the exchange you may use `MPI_Alltoallv`, `MPI_Alltoallw`, or point-to-point calls. Beyond that,
 # `MPI_File_read_at` is all you need. No views.
