@@ -103,23 +103,30 @@ ITEMS = "What the points are given for"
 
 
 def _name_items(cells: list[NotebookNode], source: Path) -> None:
-    """Add a table of the rubric's items to the last text cell before each answer of a lab."""
+    """Add a table of the rubric's items to the last text cell before each answer of a lab.
+
+    If several answers share a text cell, each of its tables names its answer.
+    """
     path = source.absolute().parent / ".." / ".." / "grading" / source.stem / "rubric.toml"
     if not path.is_file():
         return
     items = worth(path)
+    answers: list[tuple[NotebookNode, str]] = []
     above: NotebookNode | None = None
     for cell in cells:
         name = answer_id(cell)
         if name is None and cell.cell_type == "markdown":
             above = cell
         if name in items and above is not None:
-            of = f" (`{name}`)" if ITEMS in above.source else ""
-            rows = [
-                f"| {points:g} | {_in_table(title)}{_only(functions)} |"
-                for title, points, functions in items[name]
-            ]
-            above.source += "\n\n" + "\n".join([f"| points | {ITEMS}{of} |", "|--:|---|", *rows])
+            answers.append((above, name))
+    sharing = Counter(id(above) for above, _ in answers)
+    for above, name in answers:
+        of = f" (`{name}`)" if sharing[id(above)] > 1 else ""
+        rows = [
+            f"| {points:g} | {_in_table(title)}{_only(functions)} |"
+            for title, points, functions in items[name]
+        ]
+        above.source += "\n\n" + "\n".join([f"| points | {ITEMS}{of} |", "|--:|---|", *rows])
 
 
 def _in_table(title: str) -> str:
