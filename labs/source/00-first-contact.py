@@ -87,7 +87,7 @@ cluster
 # | word | what it is |
 # |---|---|
 # | **communicator** | a group of processes that can send messages to each other |
-# | **rank** | the number of a process in a communicator: 0, 1, …, P-1 |
+# | **rank** | the number of a process in a communicator: 0, 1, …, P-1; for short, also the process with that number |
 # | **host** (or node) | a computer |
 # | **core** | the part of a processor that runs one process at a time |
 # | **slot** | room for one rank on a host; the author of the hostfile declares how many there are |
@@ -164,8 +164,11 @@ in_its_half.answer(
 # MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
 # ```
 #
-# A receive waits for a message that matches its source, tag (a number that you choose) and
-# communicator. If you don't need the status, pass `MPI_STATUS_IGNORE`.
+# `count` is the number of elements, and `datatype` is the type of each: `MPI_INT`, for example, or
+# `MPI_BYTE` for raw bytes. A receive waits for a message that matches its source, tag (a number that you
+# choose; `TAG`, from `mpilab.h`, is one tag for all messages) and communicator. If you don't need the
+# status, pass `MPI_STATUS_IGNORE`. Each call returns an error code; `MPI_SUCCESS` means that there was no
+# error.
 #
 # In this kernel, each rank receives the message from the rank before it and passes it on. The line
 # `%%kernel NAME` turns a cell into a C file, which is compiled and sent to all ranks.

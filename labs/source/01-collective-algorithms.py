@@ -134,6 +134,9 @@ busiest.answer(
 # its sends with `MPI_Isend`. With `MPI_Send`, each send ends before the next one begins, so they would
 # be in $P - 1$ rounds. Either way they leave one by one, through one *port*. The number of rounds
 # doesn't show how long a round is.
+#
+# `MPI_Isend` and `MPI_Irecv` only start a message, and return a *request* (`MPI_Request`) at once.
+# `MPI_Wait`, or `MPI_Waitall` for several requests, returns when it has completed.
 
 # %% [markdown]
 # ## 2. Binomial tree
@@ -353,12 +356,13 @@ Table(
 #   in $P - 2 + S$ rounds.
 #
 # It must work for any number of ranks (including 1), any root, any `count` (including 0), and any
-# datatype: also one with holes, with a nonzero lower bound, or backward in memory. It must work on any
-# communicator (a reversed one, a duplicate, a part of `MPI_COMM_WORLD`), and when it is called again, on
-# the same one or on a larger or smaller one; in strict mode, where every send waits for its receiver;
-# for messages too long to be buffered; and in whatever order messages arrive. Use point-to-point calls
-# only, complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call fails, return
-# its error code: good practice, but not graded.
+# datatype: also one with gaps (*holes*), one that begins before or after the address of the buffer (a
+# nonzero *lower bound*), or one that runs backward in memory. Get addresses from `block()` (below), never
+# from `count` times a size. It must work on any communicator (a reversed one, a duplicate, a part of
+# `MPI_COMM_WORLD`), and when it is called again, on the same one or on a larger or smaller one; in strict
+# mode, where every send waits for its receiver; for messages too long to be buffered; and in whatever order
+# messages arrive. Use point-to-point calls only, complete every request, free what you allocate, and return
+# `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded.
 
 # %% [markdown]
 # These help you:
@@ -548,10 +552,11 @@ known_ranks.answer(
 #
 # Choose one. Each must work for any number of ranks, any root, count and datatype, for `MPI_IN_PLACE`
 # at the root, on any communicator, called once or several times, in strict mode and in whatever order
-# messages arrive, with point-to-point calls only. Arguments that MPI ignores may be invalid: the receive count and type (in
-# a scatter: the send count and type) except at the root, and at the root those that belong to
-# `MPI_IN_PLACE`. Complete every request, free what you allocate, and return `MPI_SUCCESS`. If a call
-# fails, return its error code: good practice, but not graded.
+# messages arrive, with point-to-point calls only. `MPI_IN_PLACE` replaces `sendbuf` in a gather or reduce,
+# and `recvbuf` in a scatter: the root's own data is then already in place. Arguments that MPI ignores may
+# be invalid: the receive count and type (in a scatter: the send count and type) except at the root, and at
+# the root those that belong to `MPI_IN_PLACE`. Complete every request, free what you allocate, and return
+# `MPI_SUCCESS`. If a call fails, return its error code: good practice, but not graded.
 #
 # | function | what it needs | what counts |
 # |---|---|---|
@@ -736,7 +741,7 @@ def choose(P, m, alpha, beta):
 lab.check("choose", choose)
 
 # %% [markdown]
-# Linear never wins in this model, except on a tie. Keep that in mind when you measure.
+# Linear never wins in this model, except on a tie.
 
 # %% [markdown]
 # ## Measure: the OSU benchmarks
@@ -1401,10 +1406,7 @@ Table(
 # ## Question 1: choose and explain a broadcast (12 points)
 #
 # For your three algorithms and the default: which would you choose for which sizes and numbers of
-# ranks? Explain it by rounds, messages and bytes, by α, β and γ, and by your machine (cores,
-# caches, what is shared). Say how large the differences are, compared with the spread. Where does
-# the model choose wrong, and what does it not know? Which algorithm really ran, and how do you
-# know?
+# ranks, and why? Say how large the differences are, compared with the spread.
 #
 # Points are given for
 #
@@ -1465,9 +1467,8 @@ second_order.answer(
 # %% [markdown]
 # ## Question 2: the second collective (8 points)
 #
-# Which collective did you choose, and when would you use which algorithm? Explain the best and the
-# worst of your measurement. What does this collective cost that a broadcast doesn't: blocks that
-# grow on the way, operations to compute, no data at all?
+# Which collective did you choose, and when would you use which algorithm? What does this collective
+# cost that a broadcast doesn't: blocks that grow on the way, operations to compute, no data at all?
 #
 # Points are given for
 #

@@ -177,7 +177,9 @@ last_block.answer(
 #
 # In step $i = 0, 1, 2, \dots$ each rank sends all the blocks that it holds to rank $+ 2^i$, and
 # receives from rank $- 2^i$. The number of blocks that a rank holds doubles in each step. You will
-# write this one in exercise 2.
+# write this one in exercise 2. (The name is that of the assignment behind this lab. Elsewhere, also in
+# labs 04 and 05, *pairwise exchange* means $P - 1$ steps, each with a different partner; this pattern is
+# called *dissemination*.)
 #
 # **Predict:** which blocks does rank 0 hold after step 0? Which does it send in step 1?
 
@@ -361,9 +363,10 @@ darkest.answer(
 # %% [markdown]
 # ## What MPI guarantees, and what it doesn't
 #
-# **Buffers.** After `MPI_Irecv`, don't touch the buffer, not even to read it, before `MPI_Wait` or
-# `MPI_Waitall` has returned for that request. After `MPI_Isend`, don't write to it until then. You
-# may read it, though, and you may start further sends of the same buffer (since MPI 2.2).
+# **Buffers.** `MPI_Isend` and `MPI_Irecv` only start a message, and return a *request* (`MPI_Request`) at
+# once. `MPI_Wait`, or `MPI_Waitall` for several requests, returns when it has completed. Until then, don't
+# touch the buffer of a receive, not even to read it, and don't write to that of a send. You may read it,
+# though, and you may start further sends of the same buffer (since MPI 2.2).
 #
 # **Matching.** A receive takes a message that matches its source, tag and communicator. If two
 # messages from one rank match the same receive, it takes the one that was sent first: messages are
@@ -459,8 +462,11 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # - for any number of ranks (including 1), on any communicator: a reversed one, a duplicate, a part of
 #   `MPI_COMM_WORLD`, and on several of different sizes, one after another;
 # - for any `recvcount`: also 0, and blocks too long for MPI to buffer;
-# - for any datatype: also one with holes, with a nonzero lower bound, or backward in memory;
-# - for `MPI_IN_PLACE`; then `sendcount` and `sendtype` may have any value;
+# - for any datatype: also one with gaps (*holes*), one that begins before or after the address of the
+#   buffer (a nonzero *lower bound*), or one that runs backward in memory. Get addresses from `block()`
+#   (below), never from `count` times a size;
+# - for `MPI_IN_PLACE` as `sendbuf`: your own block is then already at its place in `recvbuf`, and
+#   `sendcount` and `sendtype` may have any value;
 # - in strict mode, and in whatever order messages arrive;
 # - with $P(P-1)$ messages in one round;
 # - with point-to-point calls only: no `MPI_Allgather` or other collective inside.

@@ -482,6 +482,7 @@ one_color.answer(
 #
 # Complete `read_my_view`: describe the part by a type, set the view, read the part with *one* request,
 # restore the view. The rest is given: a rank creates a type only if its part isn't empty, and frees it.
+# A rank whose part is empty passes `MPI_DOUBLE` as its filetype, and reads 0 elements.
 #
 # - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
 # - It must work for any number of ranks, any grid and any size, even if a part is empty, on any

@@ -797,8 +797,8 @@ except (MpilabError, OSError) as error:
 # - *right*: on any number of ranks, with any nodes and groups in any order, from any root, for any
 #   datatype, any count (including 0), in strict mode and in whatever order messages arrive, on any
 #   communicator (reversed, a duplicate, a part of `MPI_COMM_WORLD`), and in every call;
-# - *clean* (1 point): it completes every request, and frees the memory, types, groups and communicators
-#   that it makes. What is cached on the communicator may stay: it is freed with it;
+# - *clean* (1 point): it completes every request, and frees the memory, datatypes, MPI groups and
+#   communicators that it makes. What is cached on the communicator may stay: it is freed with it;
 # - *fast*, in simulated time, on clusters that you don't know: flat, with groups, fat trees,
 #   dragonflies, tori, with fast links and with slow ones, compared with `bcast_binomial` and
 #   `bcast_node_group`, for 64 bytes and for 256 KiB. The second call on a communicator is timed: what
