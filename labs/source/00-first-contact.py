@@ -29,6 +29,7 @@
 # - About 120 minutes. A little C, a little Python. No MPI yet.
 # - 4 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which setup installs, for 64 simulated ranks; without it, that section says what is missing.
+# - Linux with namespaces, for one measurement on emulated hosts; without them, the cell says what is missing.
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -1048,10 +1049,11 @@ mapping.answer(
 
 # %% [markdown]
 # Now with real Open MPI, measured by OSU: an allgather, in which each rank gets the blocks of all others, on four
-# *emulated* hosts with two slots each. These are parts of this machine with network links of their own, and the
-# ranks share its cores, so expect the times to scatter. Open MPI's hierarchical component, *han*, is disabled. In
-# a terminal, `mpilab bench osu_allgather --hosts two-groups --map-by node --mca coll ^han` prints the second
-# table; without `--hosts`, any mapping is passed on to mpirun on this machine.
+# *emulated* hosts (`two-groups.toml`: the cluster above, but with two slots per host). These are parts of this
+# machine with network links of their own, and the ranks share its cores, so expect the times to scatter. Open
+# MPI's hierarchical component, *han*, is disabled. In a terminal, `mpilab bench osu_allgather --hosts two-groups
+# --map-by node --mca coll ^han` prints the second table; without `--hosts`, any mapping is passed on to mpirun
+# on this machine.
 
 # %% tags=["illustration"]
 try:

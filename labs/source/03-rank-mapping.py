@@ -29,6 +29,8 @@
 # - About 150 minutes. [Lab 00](00-first-contact.ipynb): hostfiles;
 #   [lab 02](02-allgather.ipynb): the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
+# - SimGrid, which setup installs, for 192 simulated ranks and two points of exercise 3; without it, the
+#   lab says what is missing.
 # - For measurements of your own, Linux with namespaces. Without them, the lab shows ours.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -950,8 +952,7 @@ slowest_order.answer(
 #
 # Now measure times on two *emulated hosts*: parts of this machine with their own names, shared
 # memory and network interfaces, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP
-# over it. That needs Linux, and permission to create namespaces. Otherwise, the lab shows our
-# measurements.
+# over it.
 #
 # Allgathers are timed in SEQ and RR order; broadcasts also in your slowest one. If your
 # `allgather_ring_remapped` passes its checks, it is timed instead of ours.

@@ -31,6 +31,9 @@
 # - About 180 minutes. Reading C; [lab 01](01-collective-algorithms.ipynb): trees and
 #   models; [lab 03](03-rank-mapping.ipynb): orders of ranks.
 # - 8 MPI ranks on this machine. Two cores are enough.
+# - SimGrid, which setup installs, for 216 simulated ranks and two points each of exercises 1 and 2;
+#   without it, the lab says what is missing.
+# - For measurements of your own, Linux with namespaces. Without them, the lab shows ours.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
@@ -208,9 +211,9 @@ leaving.answer(
 )
 
 # %% [markdown]
-# In SEQ order the tree happens to fit: the long steps come first and cross; the short ones, which are
-# the majority, stay on a host. But the program doesn't choose the order. Whoever starts it does, and
-# where the batch system assigns the hosts, not even they.
+# In SEQ order the tree happens to fit: the long steps come first and cross; the short ones stay on a
+# host. But the program doesn't choose the order. Whoever starts it does, and where the batch system
+# assigns the hosts, not even they.
 
 # %% [markdown]
 # ## Lower bounds
@@ -375,8 +378,7 @@ still_one.answer(
 #
 # Its solution is one argument of `MPI_Comm_split`. In a new communicator, ranks are ordered by
 # their `key`. Give the root the smallest key, and it is rank 0 in every communicator that it is in:
-# that of its node, of the leaders, of the leaders of the groups. No rank has to ask where the root
-# is.
+# that of its node, of the leaders, of the leaders of the groups.
 
 # %% [markdown]
 # ## Exercise 1: a broadcast by nodes, in C (18 points)
@@ -1111,7 +1113,7 @@ for budget in (0, 65536, 8192):
 #
 # **Between nodes**, each leader sends at most one message to each other leader, with the data and
 # nothing else: no counts. The receiving leader can compute its length. Use only point-to-point calls:
-# `MPI_Gatherv` and other collectives are refused, because recordings don't contain their messages.
+# `MPI_Gatherv` and other collectives are refused.
 
 # %% [markdown]
 # | | |
@@ -1422,8 +1424,7 @@ worst_order.answer(
 # *Emulated hosts* are parts of this machine with their own names, shared memory and network
 # interfaces. Real Open MPI sends real TCP between them, over links with a limited rate. The cluster is
 # `four-groups`: 4 switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s, a switch 200 Mbit/s to
-# the rest. That needs Linux, and permission to create namespaces. Without these, the lab shows our
-# measurements.
+# the rest.
 #
 # *openmpi* is Open MPI with its defaults: its component *han* considers nodes, but not groups.
 # *openmpi_no_han* is Open MPI without it (`--mca coll ^han`). If your `bcast_two_level` and
@@ -1561,8 +1562,8 @@ Table(
 # ## On 8 and 216 simulated ranks
 #
 # SimGrid computes the times on clusters of any size: here, on groups whose hosts have links of 100
-# Gbit/s, and whose switch has one such link for all of them. The times are the same on every
-# machine. The marks are the lower bounds.
+# Gbit/s, and whose switch has one such link for all of them. The marks are the lower
+# bounds.
 #
 # **Predict:** in RR order, by what factor is the broadcast by node and group faster than the binomial
 # tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
@@ -1879,8 +1880,7 @@ Table(
 # ## Question 1: when a leader becomes the bottleneck (7 points)
 #
 # A leader communicates for its whole node. Name three different reasons why it can become the
-# bottleneck, each with a collective and a size where it does, and a remedy. Use the bytes and bounds
-# of this lab. When is it better to have no leaders at all?
+# bottleneck, each with a collective and a size where it does, and a remedy.
 #
 # Points are given for
 #
@@ -1909,8 +1909,7 @@ Table(
 #
 # You get 16 hosts of a cluster, with their names and nothing else: no `SLURM_TOPOLOGY_ADDR`, no one to
 # ask. What can you find out, how, and what does it cost? Which kernels would you use meanwhile, and
-# why is a wrong guess of the groups better, or worse, than none? How would you notice that your
-# knowledge has become stale?
+# why is a wrong guess of the groups better, or worse, than none?
 #
 # Points are given for
 #

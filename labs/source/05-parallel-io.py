@@ -27,8 +27,8 @@
 #
 # ## What you need
 #
-# - About 180 minutes. [Lab 00](00-first-contact.ipynb); `MPI_Alltoallv` and derived
-#   datatypes from the lecture.
+# - About 180 minutes. [Lab 00](00-first-contact.ipynb); [lab 04](04-topology.ipynb): `MPI_Alltoallv`.
+#   You should also know MPI's derived datatypes.
 # - 6 MPI ranks on this machine. Two cores are enough.
 # - Some MiB of disk.
 #
@@ -36,8 +36,10 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+#
 # You may skip the sections whose headings end in *(optional)*: no exercise needs them, and the minutes
 # don't include them.
+#
 # **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
 # its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
@@ -113,8 +115,8 @@ cluster
 #
 # (Round figures, to show orders of magnitude.)
 #
-# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind: the
-# whole lab is about which of the two prices a method pays.
+# So there are two ways to be slow: too many requests, and too many bytes. The whole lab is about which
+# of the two prices a method pays.
 #
 # **Predict:** a rank needs 2048 rows of 4 KiB each, from all over a file of 32 MiB. Which takes longer
 # on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By what factor?
@@ -142,8 +144,7 @@ slower_way.answer(
 )
 
 # %% [markdown]
-# Here, reading four times as much as needed is faster. Remember that, and remember that it depends on
-# $\alpha$ and $\beta$.
+# Here, reading four times as much as needed is faster. That depends on $\alpha$ and $\beta$.
 #
 # ## A matrix in a file
 #
@@ -750,7 +751,7 @@ round_2.answer(
 #   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
 # - It must work for any number of ranks, any grid and any size, even if domains or parts are empty, on
 #   any communicator and in every call; for three points of the 36, for block-cyclic matrices; and in
-#   strict mode, where every send waits for its receiver.
+#   strict mode.
 # - Complete every request, and free what you allocate.
 #
 # For the exchange you may use `MPI_Alltoallv`, `MPI_Alltoallw`, or point-to-point calls. Beyond that,
@@ -1487,7 +1488,7 @@ strided_loses.answer(
 # Compare data sieving and the two-phase read, for a matrix of $N \times N$ doubles in plain blocks on
 # a grid of $\sqrt P \times \sqrt P$ ranks, with $\alpha$ and $\beta$ of a file system. How do the
 # bytes that are read grow with $P$, and why? How many requests does a rank make? When does the
-# two-phase read *not* pay? Name at least three circumstances.
+# two-phase read *not* pay?
 #
 # Points are given for
 #

@@ -38,6 +38,7 @@
 # Until you do, their checks say *not yet*, and everything else still works. If you are stuck,
 # `lab.hint("NAME")`, with the name in the exercise's check, helps in three stages. Without an
 # instructor, `lab.solution("NAME")` shows our answer, after it has said what that costs you.
+#
 # **Predict** marks a question. Answer it in the form above the next `mpilab.predict("")`, or between
 # its quotes, and then run the cell: the folded cell below it shows your prediction beside
 # what happens. Your predictions stay in the notebook when you save it; they are not graded.
