@@ -77,8 +77,8 @@ GOES_ON_WITHOUT = {
     "make": "make: the C code must be built before anything runs ('make build')",
     "sanitizers": "libasan and libubsan: '%%kernel --sanitize' builds nothing",
     "bwrap": "a sandbox: only submissions that you trust can be graded (--unsafe-no-sandbox)",
-    "smpicc": "SimGrid: marks are not confirmed by simulation, exercises that need simulated "
-    "time or many ranks are ungradable, and cells of labs 03 to 06 that simulate do not run",
+    "smpicc": "SimGrid: marks are not confirmed by simulation, items that need a "
+    "simulated cluster are ungradable, and simulation cells of the labs do not run",
     "jail": "isolated answers: marks come from runs in which an answer shares its process with "
     "what records and checks it",
     "namespaces": "emulated hosts: without them, ranks are assigned places on hosts (--places)",

@@ -154,7 +154,7 @@ USES = {
         "labs",
         (*RANKS, "jupyterlab", "engines", "cores"),
         {
-            "simgrid": "cells of labs 03 to 06 that simulate do not run",
+            "simgrid": "simulation cells of the labs do not run",
             "emulated-hosts": "in labs 03 and 04, all ranks run on one host, with assigned places",
             "addr2line": "a deadlock or crash is reported without the line of the cell",
             "sanitizers": "%%kernel --sanitize builds nothing",
@@ -164,8 +164,8 @@ USES = {
         "grading",
         (*RANKS, "engines", "bubblewrap", "grading-limits"),
         {
-            "simgrid": "marks are not confirmed by simulation, and exercises that need simulated "
-            "time or many ranks are ungradable",
+            "simgrid": "marks are not confirmed by simulation, and items that need a simulated "
+            "cluster are ungradable",
             "jail": "marks are listed as not isolated: an answer shares its process with what "
             "records and checks it",
         },

@@ -381,7 +381,7 @@ _PLATFORM = """<?xml version='1.0'?>
     "simgrid",
     limit=8,
     alone=True,
-    why=("thousands of simulated ranks with reproducible times, for labs 03 to 06 and grading"),
+    why="thousands of simulated ranks with reproducible times, for labs and grading",
 )
 def simgrid(around: Surroundings) -> Finding:
     """Check that smpicc compiles and smpirun simulates two ranks on a fat tree."""

@@ -357,8 +357,9 @@ def placement(
 ) -> list[str]:
     """The arguments of mpirun that place the ranks; InputError for an invalid list.
 
-    cpu_list   CPUs by number, '0,1' or a sequence: rank r runs on the r-th of them (Open MPI 4's
-               --cpu-list, which is --map-by pe-list=0,1:ordered --bind-to core in Open MPI 5).
+    cpu_list   CPUs by number, '0,1' or a sequence: rank r runs on the r-th of them. In Open MPI
+               5, that is --map-by pe-list=0,1:ordered --bind-to core; in Open MPI 4, it was
+               --cpu-list 0,1 --bind-to cpu-list:ordered.
     map_by     passed on unchanged, e.g. 'core', 'socket'.
     """
     if cpu_list is not None and map_by is not None:
