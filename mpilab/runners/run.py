@@ -329,8 +329,9 @@ def run_in_turn(
 ) -> list[Result]:
     """The Result of each of `cases`.
 
-    A case that fails before it has begun, in a process that finished another, runs again in a
-    process of its own: a kernel may overwrite memory, and finish before that has any effect.
+    A case that crashes, or fails before it has begun, in a process that finished another, runs
+    again in a process of its own: a kernel may overwrite memory, and finish before that has any
+    effect.
 
     batches    the numbers of the cases that one run can take, in the order in which they run
     start      starts a run of {number: Case}
@@ -402,10 +403,8 @@ def _counting_down(budget: float, used: Callable[[bool], float]) -> Callable[...
 
 def _may_be_due_to_another(result: Result) -> bool:
     """True if a case may have failed because an earlier case of its process overwrote memory of
-    MPI or of the harness: no rank has begun it, or it is unknown whether one has."""
-    if result.outcome == ERROR:
-        return never_began(result.states)
-    return result.outcome == CRASH and not result.case.record
+    MPI, of the harness or of malloc: it crashed, or no rank has begun it."""
+    return result.outcome == CRASH or (result.outcome == ERROR and never_began(result.states))
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:

@@ -36,6 +36,10 @@ BODIES = {
     "overwrites": """
     if (recvcount == 1) ((long *)((char *)recvbuf - GUARD))[-1] = 1;
     return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
+    "crashes_later": """
+    static int calls;
+    if (calls++ == 1) raise(SIGSEGV);
+    return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
     "shows": 'printf("%s", getenv("OMPI_MCA_btl_sm_backing_directory"));',
     "prints": 'for (int i = 0; i < 20000; i++) write(1, "0123456789\\n", 11); raise(SIGSEGV);',
 }
@@ -121,6 +125,12 @@ def test_segments_of_open_mpi_are_in_a_directory_that_is_the_runs_own(library):
     assert len(set(first.values())) == len(set(second.values())) == 1
     assert first[0].startswith("/dev/shm/mpilab-")
     assert first[0] != second[0]
+
+
+def test_a_case_that_crashes_only_after_another_is_tried_alone(library):
+    cases = [Case("allgather", 2, count) for count in (1, 2, 3)]
+    results = run_cases(library, "allgather_crashes_later", cases, groups=[("a",), ("b",), ("b",)])
+    assert [result.outcome for result in results] == [DONE] * 3
 
 
 @pytest.mark.parametrize("record", [True, False])
