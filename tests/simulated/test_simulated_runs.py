@@ -17,6 +17,7 @@ from mpilab.diagnosis import diagnose
 from mpilab.errors import InputError, SetupError
 from mpilab.hosts import orders
 from mpilab.hosts.orders import places_of
+from mpilab.judging.battery import OTHER_TYPES
 from mpilab.kernels import build, jail, simgrid
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import kernels
@@ -497,6 +498,40 @@ def test_a_persistent_request_may_have_nobody_at_the_other_end(tmp_path):
         built.library, "bcast_nobody", [Case("bcast", 1, 5), Case("bcast", 3, 5)]
     ):
         assert result.outcome == DONE and diagnose(result) is None
+
+
+DUPLICATE = """#include "mpilab.h"
+int bcast_duplicate(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_duplicate(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, err = MPI_SUCCESS;
+    MPI_Datatype twin;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Type_dup(datatype, &twin);
+    if (rank != root)
+        err = MPI_Recv(buffer, count, twin, root, TAG, comm, MPI_STATUS_IGNORE);
+    for (int other = 0; other < size && rank == root && err == MPI_SUCCESS; other++)
+        if (other != root)
+            err = MPI_Send(buffer, count, twin, other, TAG, comm);
+    MPI_Type_free(&twin);
+    return err;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        pytest.param(NOBODY, "bcast_nobody", id="persistent sends before their data is there"),
+        pytest.param(DUPLICATE, "bcast_duplicate", id="duplicates"),
+    ],
+)
+def test_derived_datatypes_are_sent_right_by(source, name, tmp_path):
+    built = simgrid.build(source, tmp_path)
+    types = [each for each in OTHER_TYPES if each != "mixed"]
+    for result in simulate(built.library, name, [Case("bcast", 3, 5, each) for each in types]):
+        assert result.outcome == DONE and diagnose(result) is None, result.case.datatype
 
 
 def test_ranks_know_their_host_group_and_who_shares_it(broken):

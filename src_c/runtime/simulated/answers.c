@@ -14,6 +14,7 @@
 #undef PMPI_Sendrecv_replace
 #undef PMPI_Testall
 #undef PMPI_Testany
+#undef PMPI_Type_dup
 #undef PMPI_Waitany
 
 /* SMPI's error classes as Open MPI numbers them (its mpi.h), because recordings hold these
@@ -374,6 +375,24 @@ int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Ain
     const MPI_Aint places[] = {lower_bound, 0, upper_bound, extent};
     const MPI_Datatype parts[] = {MPI_LB, of, MPI_UB, MPI_BYTE};
     return PMPI_Type_create_struct(4, lengths, places, parts, type);
+}
+
+int simulated_is_derived(MPI_Datatype datatype)
+{
+    int numbers, addresses, types, combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner);
+    return combiner != MPI_COMBINER_NAMED;
+}
+
+int simulated_type_dup(MPI_Datatype of, MPI_Datatype *type)
+{
+    if (!simulated_is_derived(of))
+        return PMPI_Type_dup(of, type);
+    MPI_Aint lower_bound, extent;
+    int err = PMPI_Type_get_extent(of, &lower_bound, &extent);
+    if (err == MPI_SUCCESS)
+        err = simulated_type_create_resized(of, lower_bound, extent, type);
+    return err == MPI_SUCCESS ? PMPI_Type_commit(type) : err;
 }
 
 /* `count` times the same length, which the caller frees; NULL if there is no memory. */

@@ -124,6 +124,11 @@ int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Ain
                                   MPI_Datatype *type);
 #define PMPI_Type_create_resized simulated_type_create_resized
 
+/* A copy of a derived type, in which SMPI takes strides in bytes for strides in elements. */
+int simulated_type_dup(MPI_Datatype of, MPI_Datatype *type);
+int simulated_is_derived(MPI_Datatype datatype);
+#define PMPI_Type_dup simulated_type_dup
+
 /* SMPI allocates as many lengths as the blocks have elements, and writes one for each block. */
 int simulated_type_create_indexed_block(int count, int length, const int displs[], MPI_Datatype of,
                                         MPI_Datatype *type);
