@@ -37,8 +37,8 @@ from mpilab.runners.result import (
     TRAP,
     Result,
 )
-from mpilab.runners.simgrid import as_open_mpi
-from mpilab.trace.recording import RankRecording, Recording
+from mpilab.runners.simgrid import MOST_RECORDED, as_open_mpi
+from mpilab.trace.recording import HEADER, RankRecording, Recording
 from mpilab.util import kit
 from mpilab.util.kit import PACKAGES
 
@@ -422,10 +422,14 @@ _SPENT = (
 
 
 def _recording(left: dict[str, bytes], name: str) -> RankRecording | None:
-    """A rank's recording; None if the rank never started or the recording is inconsistent."""
+    """A rank's recording; None if the rank never started, or the recording is inconsistent or
+    longer than ours are: an answer could make it so long that nobody can judge it."""
+    content = left.get(name, b"")
+    if len(content) > HEADER.itemsize + MOST_RECORDED:
+        return None
     try:
-        return RankRecording(name, left[name])
-    except (InputError, KeyError):
+        return RankRecording(name, content)
+    except InputError:
         return None
 
 

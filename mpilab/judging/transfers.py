@@ -33,6 +33,7 @@ asks for.
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -224,18 +225,22 @@ def _arrived(recording: Recording) -> NDArray[np.bool_]:
     """bool [n]: was the message received, or was its receive posted but never waited for?"""
     messages = recording.messages
     arrived: NDArray[np.bool_] = messages["receive_record"] != NONE
+    posted = cache(lambda rank: _posted(recording.ranks[rank]))
     for number in np.flatnonzero(~arrived).tolist():
-        message = messages[number]
-        records = recording.ranks[message["dest"]].records
-        arrived[number] = (
-            (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES)
-            & (records["done_ns"] == 0)
-            & (records["error"] == 0)
-            & (records["communicator"] == message["communicator"])
-            & np.isin(records["peer"], (ANY, message["source"]))
-            & np.isin(records["tag"], (ANY, message["tag"]))
-        ).any()
+        comm, source, dest, tag = messages[["communicator", "source", "dest", "tag"]][number].item()
+        arrived[number] = not posted(dest).isdisjoint(product((comm,), (ANY, source), (ANY, tag)))
     return arrived
+
+
+def _posted(rank: RankRecording) -> set[tuple[int, int, int]]:
+    """(communicator, peer, tag) of the receives that the rank has posted and not waited for."""
+    records = rank.records
+    left = (
+        (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES)
+        & (records["done_ns"] == 0)
+        & (records["error"] == 0)
+    )
+    return set(records[["communicator", "peer", "tag"]][left].tolist())
 
 
 class _Calls:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_kernels import PREAMBLE, source_of
+from recordings_made_up import written
 
 from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.cases.output import compare
@@ -23,7 +24,13 @@ from mpilab.kernels import build, simgrid
 from mpilab.kernels.simgrid import kernels
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.simgrid import simulate
-from mpilab.trace.recording import RankRecording, Recording
+from mpilab.trace.recording import (
+    RECEIVES,
+    RECORD,
+    SENDS,
+    RankRecording,
+    Recording,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = ROOT / "tests" / "hostile"
@@ -294,3 +301,29 @@ def test_every_kernel_of_the_kit_sends_what_its_data_need(kernel):
         found[result.case] = result.recording
     for other, case in again.items():
         assert not differing_calls(found[case], found[other]), case.describe()
+
+
+def made_up(folder, rank, unreceived):
+    """A rank of a broadcast on two, with one message of 16 bytes, and many that nobody receives."""
+    records = np.zeros(unreceived + 1, RECORD)
+    records["operation"], records["flags"], records["communicator"] = 1, SENDS, 77
+    records["peer"], records["tag"] = 1 - rank, 100 + np.arange(len(records))
+    records["got_peer"] = records["got_tag"] = -1
+    records["begin_ns"] = records["end_ns"] = records["done_ns"] = 5
+    first = {"tag": 7, "bytes": 16, "begin_ns": 1, "end_ns": 2, "done_ns": 2}
+    if rank == 1:
+        first |= {"operation": 5, "flags": RECEIVES, "end_ns": 3, "done_ns": 3}
+        first |= {"got_peer": 0, "got_tag": 7}
+    for name, value in first.items():
+        records[name][0] = value
+    path = written(
+        folder / f"{rank}.rec", rank, records=records, capacity=len(records), closed_ns=9
+    )
+    return RankRecording(path)
+
+
+def test_messages_that_nobody_receives_hold_nobody_up(tmp_path):
+    """Each was once compared with each record of its receiver, which took minutes."""
+    recording = Recording([made_up(tmp_path, rank, 100_000) for rank in (0, 1)])
+    assert len(recording.messages) == 200_001
+    assert shortfall(Case("bcast", 2, 4), recording) == ""

@@ -224,6 +224,11 @@ ATTACKS = {
         "index = key; MPI_Comm_free_keyval(&key); MPI_Comm_set_attr(comm, index, numbers);",
         "the key is none that the kernel has made",
     ),
+    "an attribute of the communicator that simulated ranks share": (
+        "MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);"
+        "MPI_Comm_set_attr(MPI_COMM_WORLD, key, numbers);",
+        "MPI_COMM_WORLD is not the kernel's own",
+    ),
     "a status that is made up": (
         "memset(&status, 0x81, sizeof status); MPI_Get_count(&status, MPI_INT, &index);",
         "the status is none that MPI has made",

@@ -51,6 +51,16 @@ TRIED = {
         "MPI_Type_commit(&made); MPI_Send(numbers, 1, made, MPI_PROC_NULL, 1, comm);",
         "reaches outside",
     ),
+    "an attribute of the communicator that all ranks share": (
+        "int key; MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);"
+        "MPI_Comm_set_attr(MPI_COMM_WORLD, key, numbers);",
+        "MPI_COMM_WORLD is not the kernel's own",
+    ),
+    "an attribute of the kernel's communicator": (
+        "int key; MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);"
+        "MPI_Comm_set_attr(comm, key, numbers);",
+        "",
+    ),
     "the same blocks next to each other": (
         "MPI_Type_create_hindexed(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, MPI_INT, &made);" + SEND,
         "",

@@ -1466,6 +1466,17 @@ static MPI_Comm changed_by_callbacks(const char *call, u32 comm)
     return native(call, H_COMM, comm);
 }
 
+/* In a simulation, all ranks share MPI_COMM_WORLD: one rank's function for its attributes would run,
+ * in that rank's memory, when others duplicate it. */
+static MPI_Comm with_attributes(const char *call, u32 comm)
+{
+    const MPI_Comm found = changed_by_callbacks(call, comm);
+    if (found == MPI_COMM_WORLD)
+        jail_trap(call,
+                  "MPI_COMM_WORLD is not the kernel's own: keep attributes on its communicator");
+    return found;
+}
+
 IMPORT(u32, MPI_Comm_create_keyval, u32 copy, u32 delete, u32 key, u32 extra)
 {
     const char *const call = "MPI_Comm_create_keyval";
@@ -1500,7 +1511,7 @@ IMPORT(u32, MPI_Comm_delete_attr, u32 comm, u32 key)
     const char *const call = "MPI_Comm_delete_attr";
     need(call, CALLS);
     const int number = key_of(call, key)->key;
-    return (u32)MPI_Comm_delete_attr(changed_by_callbacks(call, comm), number);
+    return (u32)MPI_Comm_delete_attr(with_attributes(call, comm), number);
 }
 
 IMPORT(u32, MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
@@ -1522,8 +1533,7 @@ IMPORT(u32, MPI_Comm_set_attr, u32 comm, u32 key, u32 value)
     const char *const call = "MPI_Comm_set_attr";
     need(call, CALLS);
     const int number = key_of(call, key)->key;
-    return (u32)MPI_Comm_set_attr(changed_by_callbacks(call, comm), number,
-                                  (void *)(uintptr_t)value);
+    return (u32)MPI_Comm_set_attr(with_attributes(call, comm), number, (void *)(uintptr_t)value);
 }
 
 /* MPI does not say which operation it calls, so a limited number are distinguished by separate
