@@ -191,6 +191,13 @@ LEAKS = {
              MPI_Isend(&rank, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &one);
              MPI_Isend(&rank, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &other); /* leak */
              MPI_Wait(&one, MPI_STATUS_IGNORE);""",
+    "freed": """MPI_Request r;
+             static int value;
+             MPI_Irecv(&value, 1, MPI_INT, rank, 1, comm, &r);
+             MPI_Request q;
+             MPI_Isend(&rank, 1, MPI_INT, rank, 1, comm, &q); /* leak */
+             MPI_Request_free(&q);
+             MPI_Wait(&r, MPI_STATUS_IGNORE);""",
     "Ibarrier": "MPI_Request r;\nMPI_Ibarrier(comm, &r); /* leak */",
     "Recv_init": "MPI_Request r; MPI_Recv_init(&rank, 1, MPI_INT, rank, 1, comm, &r); /* leak */",
     "started": """MPI_Request r;

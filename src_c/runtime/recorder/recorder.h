@@ -123,7 +123,8 @@ struct pending {
     int record; /* index, or MPILAB_NONE while a persistent request is not started */
     /* A persistent request (MPI_Send_init ...) keeps what it will do each time it is started. */
     int persistent;
-    int maker; /* record of the call that made a persistent request */
+    int is_cancelled; /* by MPI_Cancel */
+    int maker;        /* record of the call that made a persistent request */
     struct mpilab_record prototype;
 };
 void requests_clear(void);

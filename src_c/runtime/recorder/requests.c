@@ -42,7 +42,7 @@ struct pending *request_append(const MPI_Request *request, MPI_Comm comm)
     entry->variable = request;
     entry->members = communicator_hold(comm);
     entry->record = entry->maker = MPILAB_NONE;
-    entry->persistent = 0;
+    entry->persistent = entry->is_cancelled = 0;
     return entry;
 }
 
@@ -120,7 +120,11 @@ void request_completed(struct pending *entry, const MPI_Status *status, int erro
 int MPI_Cancel(MPI_Request *request)
 {
     struct mpilab_record *record = record_begin(MPILAB_Cancel, 0, MPI_COMM_NULL, CALL_SITE);
-    return record_end(record, PMPI_Cancel(request));
+    struct pending *entry = request == NULL ? NULL : request_find(*request, request);
+    const int err = PMPI_Cancel(request);
+    if (entry != NULL && err == MPI_SUCCESS)
+        entry->is_cancelled = 1;
+    return record_end(record, err);
 }
 
 int MPI_Request_free(MPI_Request *request)
@@ -129,7 +133,11 @@ int MPI_Request_free(MPI_Request *request)
     const MPI_Request handle = request == NULL ? MPI_REQUEST_NULL : *request;
     const int err = PMPI_Request_free(request);
     struct pending *entry = err == MPI_SUCCESS ? request_find(handle, request) : NULL;
-    if (entry != NULL)
+    if (entry != NULL) {
+        /* If it is under way, the kernel will not know when it has completed. */
+        const int record_under_way = entry->is_cancelled ? MPILAB_NONE : entry->record;
         drop(entry);
+        record_mark_leak(record_under_way);
+    }
     return record_end(record, err);
 }
