@@ -279,12 +279,13 @@ def order_complaint(hosts: list[str], root: int, goal: str) -> str:
                 f"ranks on {name}: {found}, but it has {SLOTS} slots; name each host twice"
             )
     nodes, groups = order_crossings(hosts, root)
-    wanted = (ranks - 1, ranks - 1) if goal == WORST else (len(names) - 1, 1)
+    is_worst = goal == WORST
+    wanted = (ranks - 1, ranks - 1) if is_worst else (len(names) - 1, 1)
     if (nodes, groups) == wanted:
         return ""
     return (
         f"from rank {root}, {nodes} of {ranks - 1} messages go between nodes and {groups} between "
-        f"groups; {wanted[0]} and {wanted[1]} is the minimum"
+        f"groups; the {'most' if is_worst else 'fewest'} possible are {wanted[0]} and {wanted[1]}"
     )
 
 
