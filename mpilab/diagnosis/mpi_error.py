@@ -134,6 +134,10 @@ OF_GROUP = (
     "The ranks are those of the first group, from 0 to its size - 1. Does that group have as many "
     "processes as you expect, and is it the right one?"
 )
+FROM_ROOT = (
+    "If you count ranks from the root with rank ^ root, use (rank - root + size) % size, and "
+    "(place + root) % size for the way back: they are right for any size."
+)
 KIT_TAG = 2047  # TAG in src_c/include/mpilab.h
 MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create", "create_group"))
 
@@ -176,11 +180,13 @@ def no_such_rank_hint(evidence: Evidence, call: Call) -> str:
     if size < evidence.size:
         return ANOTHER
     if size & (size - 1) and _flips_a_bit(evidence, call):
-        return (
-            f"rank ^ dist is a valid rank on every rank only if size is a power of two, and {size} "
-            "is not. Skip both the send and the receive of the step if the partner is not below "
-            "size, and find another way to get these ranks their blocks."
+        hint = (
+            "The calls of this line go to ranks that differ from their own in one bit, as "
+            "rank ^ dist does. With dist = 1, 2, 4, …, all of these exist only if size is a power "
+            f"of two, and {size} is not. If you skip the step where the partner is not below "
+            "size, on both sides, some ranks may need their data from another rank."
         )
+        return f"{hint} {FROM_ROOT}" if evidence.result.case.root else hint
     return ABOVE
 
 

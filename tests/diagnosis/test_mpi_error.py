@@ -136,8 +136,17 @@ def test_partners_by_xor_are_told_to_need_a_power_of_two():
     ]
     found = done(*records)
     assert "power of two, and 3 is not" in found.hint
+    assert "root" not in found.hint and "block" not in found.hint
     records[1][0]["peer"] = 2  # 1 ^ 2 has two bits
     assert "power of two" not in done(*records).hint
+
+
+def test_partners_by_xor_with_a_root_are_told_how_to_count_from_it():
+    """A binomial broadcast from rank 2 of 3: it sends to 2 ^ 2 and 1 ^ 2."""
+    root = [over(send(0, line=5)), refused(none(3, line=5, members=3))]
+    found = done([], [], root, case=Case("bcast", 3, 2, root=2))
+    assert "power of two, and 3 is not" in found.hint
+    assert "(rank - root + size) % size" in found.hint and "block" not in found.hint
 
 
 def test_a_rank_of_another_communicator_is_told_with_where_that_was_made():
