@@ -281,12 +281,13 @@ def into_one_place(
     if not any(codes[rank, rank if place is None else place] for rank in ranks):
         return None  # this block is correct: the others went elsewhere
     calls = [call for of_rank in of_ranks.values() for call in of_rank]
-    what = "the place of the rank's own block" if place is None else f"the place of block {place}"
+    others = "" if place is None else f"block {place} and "
     lines = {evidence.spot(call.site) for call in calls}
-    where = f" in {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
+    where = f" of {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
     hint = (
-        f"Every block was received into {what}, each overwriting the last: look at the index of "
-        f"the block{where}. A block belongs in the place of the rank that it comes from."
+        f"Each rank with a wrong block received several messages, but wrote nothing outside "
+        f"{others}its own block. Check the receive buffer, such as the index passed to block(), "
+        f"and the datatype{where}: a block belongs in the place of the rank that it comes from."
     )
     return hint, evidence.places(calls, "receive it here")
 
