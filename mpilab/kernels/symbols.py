@@ -59,15 +59,69 @@ GROUPS = {
     "collective-file-reads": (r"File_(i?read(_at)?_all|read(_at)?_all_(begin|end))|" + COMPLETION),
     "info": r"Info_(create|dup|set|get|get_string|free)|File_get_info",
 }
-# C library: memory, printing, arithmetic. No files, no processes, no loading.
-LIBRARY = (
-    r"malloc|calloc|realloc|free|mem(cpy|set|move|cmp)|str(len|cmp|cpy|ncpy)|abs|labs|qsort|"
-    r"printf|puts|putchar|fputs|fputc|fprintf|fwrite|fflush|snprintf|stdout|stderr|"
-    r"(log2|log|exp|pow|sqrt|floor|ceil|fmod|round|lround|ilogb|exp2)f?|"
-    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__ubsan_\w+|"
-    # What gcc makes of some of them with -D_FORTIFY_SOURCE, except for reading (__fread_chk).
-    r"__(mem(cpy|set|move)|strn?cpy|(f|sn)?printf)_chk|"
-    r"__(popcount|parity|ffs|clz|ctz|bswap)[sdt]i2"  # what gcc makes of __builtin_popcount
+# Functions of the C library by header: memory, text, arithmetic, printing. The jail (wasi-libc) has
+# them all. Not included: files, processes, the environment, clocks, the locale, and what runs after
+# the kernel.
+C_LIBRARY = {
+    "assert": "",
+    "complex": """
+        cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj
+        creal csin csinh csqrt ctan ctanh
+        cabsf cacosf cacoshf cargf casinf casinhf catanf catanhf ccosf ccoshf cexpf cimagf clogf
+        conjf cpowf cprojf crealf csinf csinhf csqrtf ctanf ctanhf
+    """,
+    "ctype": """
+        isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace isupper
+        isxdigit tolower toupper isascii toascii
+    """,
+    "errno": "",
+    "inttypes": "imaxabs imaxdiv strtoimax strtoumax",
+    "math": """
+        acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1
+        fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10
+        log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo
+        rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc
+        acosf acoshf asinf asinhf atanf atan2f atanhf cbrtf ceilf copysignf cosf coshf erff erfcf
+        expf exp2f expm1f fabsf fdimf floorf fmaf fmaxf fminf fmodf frexpf hypotf ilogbf ldexpf
+        lgammaf llrintf llroundf logf log10f log1pf log2f logbf lrintf lroundf modff nanf nearbyintf
+        nextafterf nexttowardf powf remainderf remquof rintf roundf scalblnf scalbnf sinf sinhf
+        sqrtf tanf tanhf tgammaf truncf
+        acosl acoshl asinl asinhl atanl atan2l atanhl cbrtl ceill copysignl cosl coshl erfl erfcl
+        expl exp2l expm1l fabsl fdiml floorl fmal fmaxl fminl fmodl frexpl hypotl ilogbl ldexpl
+        lgammal llrintl llroundl logl log10l log1pl log2l logbl lrintl lroundl modfl nanl nearbyintl
+        nextafterl nexttowardl powl remainderl remquol rintl roundl scalblnl scalbnl sinl sinhl
+        sqrtl tanl tanhl tgammal truncl
+        j0 j1 jn y0 y1 yn
+    """,
+    "sched": "sched_yield",
+    "stdio": """
+        printf fprintf sprintf snprintf vprintf vfprintf vsprintf vsnprintf sscanf vsscanf puts
+        putchar putc fputs fputc fwrite fflush ferror feof clearerr perror setbuf setvbuf
+    """,
+    "stdlib": """
+        malloc calloc realloc free aligned_alloc posix_memalign abort exit abs labs llabs div ldiv
+        lldiv atoi atol atoll atof strtol strtoul strtoll strtoull strtof strtod strtold qsort
+        bsearch rand srand rand_r random srandom drand48 erand48 lrand48 nrand48 mrand48 jrand48
+        srand48
+    """,
+    "string": """
+        memchr memcmp memcpy memmove memset memccpy stpcpy stpncpy strcat strchr strcmp strcoll
+        strcpy strcspn strdup strerror strerror_r strlen strncat strncmp strncpy strndup strnlen
+        strpbrk strrchr strspn strstr strtok strtok_r strxfrm
+    """,
+    "strings": """
+        bcmp bcopy bzero ffs ffsl ffsll index rindex strcasecmp strncasecmp
+    """,
+}
+# What compilers generate for glibc from calls of these functions, and from operators.
+_INTERNAL = (
+    r"stdout|stderr|__assert_fail|__errno_location|__ctype_(b|tolower|toupper)_loc|"
+    r"__isoc(99|23)_v?sscanf|__isoc23_strto(u?l|u?ll|[iu]max)|__xpg_strerror_r|__strtok_r|"
+    r"__(isnan|isinf|finite|fpclassify|signbit|issignaling|iseqsig)[fl]?|sincos[fl]?|"
+    # With -D_FORTIFY_SOURCE; none reads a file (__fread_chk).
+    r"__(mem(cpy|set|move)|st[pr]n?cpy|strn?cat|v?[fs]?printf|v?snprintf)_chk|"
+    r"__(popcount|parity|ffs|clz|ctz|bswap)[sdt]i2|__(mul|div)[sdx]c3|__u?(div|mod)ti3|"
+    r"__tls_get_addr|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__ubsan_\w+"
 )
 # Predefined handles as mpi.h names them: in Open MPI, MPI_INT is the address of an object. Listed
 # one by one, since functions such as ompi_mpi_abort have names of the same form.
@@ -163,7 +217,8 @@ def forbidden(
     object file, as the builds leave it: an object file does not show assembler. Raises InputError
     for an unknown group, BuildError for a file that cannot be read, SetupError without binutils.
     """
-    other = re.compile(f"{LIBRARY}|{_HANDLES}|{_OURS}")
+    library = " ".join(C_LIBRARY.values()).split()
+    other = re.compile("|".join([*library, _INTERNAL, _HANDLES, _OURS]))
     defined, used, resolvers = symbols_in(object_file)
 
     reasons = []

@@ -132,6 +132,16 @@ def test_a_choice_is_judged_by_the_kernel_that_was_defined_last(cluster, kernels
     assert checked.verdict.points == 2
 
 
+def test_an_answer_may_use_the_c_library_as_in_the_grader(cluster, checks, tmp_path):
+    headers = "#include <ctype.h>\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    uses = 'char words[] = "0 0", *rest;\n    started = isdigit(*strtok(words, " ")) ? 0 : 3;\n'
+    uses += "    started += (int)fmin(strtol(words, &rest, 10), 3);\n"
+    answer = headers + FLAT.replace("    if (rank", f"    {uses}    if (rank", 1)
+    session.kernels["bcast_flat"] = build(answer, tmp_path)
+    checked = checks.check("tree")
+    assert checked.passed, repr(checked)
+
+
 def test_without_any_of_them_the_check_names_them_all(checks):
     checked = checks.check("tree")
     assert not checked.passed
