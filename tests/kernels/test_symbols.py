@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mpilab.errors import BuildError, InputError, SetupError
-from mpilab.kernels import openmpi
+from mpilab.kernels import jail, openmpi
 from mpilab.kernels.build import INCLUDE, RECORDER, compile_object
-from mpilab.kernels.symbols import ALWAYS, GROUPS, forbidden, oddities
+from mpilab.kernels.symbols import ALWAYS, GROUPS, forbidden, mpi_calls, oddities
 from mpilab.trace.recording import operations
 from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import ELSEWHERE
@@ -98,6 +98,26 @@ def test_what_a_kernel_needs_is_allowed(reasons, body):
 )
 def test_other_mpi_calls_are_refused_by_name(reasons, body, name):
     assert reasons(body) == [f"it calls {name}, which this exercise does not allow"]
+
+
+@pytest.mark.parametrize(
+    ("call", "allowed", "instead"),
+    [
+        ("MPI_Isendrecv", "point-to-point", ": use MPI_Irecv and MPI_Isend"),
+        ("MPI_Isendrecv", "sendrecv", ""),
+        ("MPI_Request_get_status", "point-to-point", ": use MPI_Test"),
+        ("MPI_Bsend_init", "point-to-point", ": use MPI_Send_init"),
+        ("MPI_Comm_idup", "communicators", ": use MPI_Comm_dup"),
+        ("MPI_Comm_idup", "point-to-point", ""),
+    ],
+)
+def test_a_refused_call_comes_with_the_one_to_use_if_that_is_allowed(
+    reasons, call, allowed, instead
+):
+    before = f'#undef {call}\nextern int mine() __asm__("{call}");'
+    assert reasons("value = mine();", before, allowed=[allowed]) == [
+        f"it calls {call}, which this exercise does not allow{instead}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -236,6 +256,14 @@ def test_a_file_that_is_no_object_is_an_error_and_no_pass(tmp_path):
         forbidden(tmp_path / "answer.o", "f", [])
     with pytest.raises(BuildError):
         forbidden(tmp_path / "gone.o", "f", [])
+
+
+def test_the_jail_has_every_call_that_an_exercise_may_allow():
+    declared = (jail.SOURCES / "inside" / "mpi.h").read_text(encoding="utf-8")
+    there = {*jail.offered(), *re.findall(r"\b(MPI_\w+)\(", declared)}
+    allowed = {name for name in mpi_names() if mpi_calls(GROUPS).fullmatch(name)}
+    assert "MPI_Get_address" in allowed
+    assert allowed - there == set()
 
 
 MOVES_NOTHING = "MPI_(Test_cancelled|Buffer_(at|de)tach|File_get_.*|Info_.*)"
