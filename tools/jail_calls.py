@@ -35,7 +35,7 @@ Type_create_indexed_block Type_create_hindexed_block Type_create_struct Type_cre
 Type_create_subarray Type_create_darray Type_dup
 Barrier Bcast Reduce Allreduce Scan Exscan Reduce_local Op_commutative
 Ibarrier Ibcast Ireduce Iallreduce Iscan Iexscan
-Error_class Info_create Info_dup Info_free Pack_size
+Error_class Dims_create Info_create Info_dup Info_free Pack_size
 File_read File_read_at File_read_all File_read_at_all File_iread File_iread_at File_iread_all
 File_iread_at_all File_read_all_begin File_read_all_end File_read_at_all_begin
 File_read_at_all_end File_seek File_get_position File_get_size File_get_group File_get_amode
@@ -43,7 +43,7 @@ File_get_type_extent File_get_byte_offset File_get_info
 """.split()
 # SMPI (SimGrid 3.32) has none of these: a kernel that calls one cannot be simulated.
 NOT_SIMULATED = """
-Comm_test_inter Bsend_init Rsend_init Request_get_status Type_create_darray Info_dup
+Bsend_init Rsend_init Request_get_status Type_create_darray Info_dup
 """.split()
 # What a kernel's callback may call. One that deletes an attribute may free what the attribute held,
 # even while no kernel runs, when a message would appear in no recording. One that combines elements

@@ -116,4 +116,40 @@ static inline MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other)
     return one - other;
 }
 
+/* A kernel is called between MPI_Init and MPI_Finalize. */
+static inline int MPI_Initialized(int *flag)
+{
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+static inline int MPI_Finalized(int *flag)
+{
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+static inline int MPI_Get_version(int *version, int *subversion)
+{
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+
+/* Nothing in the kernel's memory is larger than an int can tell. */
+static inline int MPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
+{
+    int bytes = MPI_UNDEFINED;
+    const int err = MPI_Type_size(datatype, &bytes);
+    *size = bytes;
+    return err;
+}
+static inline int MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
+{
+    return MPI_Type_get_extent(datatype, lb, extent);
+}
+static inline int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *lb,
+                                             MPI_Count *extent)
+{
+    return MPI_Type_get_true_extent(datatype, lb, extent);
+}
+
 #endif

@@ -92,6 +92,7 @@ MPILAB_IMPORT("MPI_Iallreduce") int MPI_Iallreduce(const void *sendbuf, void *re
 MPILAB_IMPORT("MPI_Iscan") int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 MPILAB_IMPORT("MPI_Iexscan") int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 MPILAB_IMPORT("MPI_Error_class") int MPI_Error_class(int errorcode, int *errorclass);
+MPILAB_IMPORT("MPI_Dims_create") int MPI_Dims_create(int nnodes, int ndims, int dims[]);
 MPILAB_IMPORT("MPI_Info_create") int MPI_Info_create(MPI_Info *info);
 MPILAB_IMPORT("MPI_Info_dup") int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo);
 MPILAB_IMPORT("MPI_Info_free") int MPI_Info_free(MPI_Info *info);
