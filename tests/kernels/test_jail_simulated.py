@@ -1,11 +1,15 @@
 """In a simulation, too, a kernel in the jail reaches no other memory by MPI or by printing."""
 
+import os
+import subprocess
+
 import pytest
 
 from mpilab.cases.case import Case
 from mpilab.kernels import jail
 from mpilab.runners.result import DONE, TRAP
 from mpilab.runners.simgrid import simulate
+from mpilab.util import kit
 
 ABOVE = """\
 #include "mpilab.h"
@@ -138,3 +142,19 @@ def test_a_kernel_reaches_nothing_outside_in_a_simulation(name, library):
     assert result.outcome == (TRAP if why else DONE), (result.outcome, result.crashed, result.log)
     if why:
         assert why in result.crashed[1]
+
+
+def test_the_simulated_shim_is_built_again_if_its_calls_have_changed(require_tool):
+    for tool in (*jail.TOOLS, "smpicc"):
+        require_tool(tool)
+    jail.prepare(simulated=True)
+    sources = kit.ROOT / "src_c"
+    said = subprocess.run(
+        ["make", "-n", "-W", "runtime/jail/calls.inc", "simulated-jail"]
+        + [f"BUILD={os.path.relpath(kit.BUILD, sources)}"],
+        cwd=sources,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "jail/shim.o" in said.stdout

@@ -79,5 +79,6 @@ $(SIM_JAIL)/fuzz_preloaded.so: $(JAIL)/fuzz_preloaded.c
 simulated-jail-fuzz: $(SIM_JAIL)/fuzz.so $(SIM_JAIL)/fuzz_preloaded.so
 
 -include $(patsubst %.o,%.d,$(call sim_object,$(SIM_KERNELS) $(SIM_RECORDER) $(SIM_HARNESS) $(SIM_OWN)))
+-include $(wildcard $(SIM_JAIL)/*.d)
 
 .PHONY: simulated simulated-jail simulated-jail-fuzz
