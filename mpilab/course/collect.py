@@ -107,6 +107,12 @@ class Files:
     refused: list[str]
     folders: set[tuple[str, ...]]
 
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The path of the one folder at the top that holds all files; () if there is none."""
+        tops = {found.parts[:-1][:1] for found in self.files}
+        return tops.pop() if len(tops) == 1 else ()
+
 
 @contextmanager
 def opened(source: str | Path) -> Iterator[Files]:
@@ -258,11 +264,13 @@ def nbgrader(files: Files, lab: str, prefix: str = "") -> Sorted:
     """(pieces, other files) of an nbgrader course, or of its folder 'submitted'."""
     stamps = {each.parts[:-1]: each for each in files.files if each.name == "timestamp.txt"}
     pieces, others = [], []
+    level = len(files.around)
+    has_submitted = _has_submitted(files)
     for found in files.files:
         parts = found.parts
-        if "submitted" in parts:
+        if "submitted" in parts[: level + 1]:
             parts = parts[parts.index("submitted") + 1 :]
-        elif any(part == "submitted" for folder in files.folders for part in folder):
+        elif has_submitted:
             continue  # the course's own files: source, release, autograded …
         if found.name == "timestamp.txt":
             continue
@@ -313,7 +321,8 @@ def gradescope(files: Files, lab: str, prefix: str = "") -> Sorted:
 
     The number of a student is the e-mail address, by which Gradescope's autograder knows them.
     """
-    lists = {each.parts[:-1]: each for each in files.files if each.name == _METADATA}
+    # Not further down: a student may hand in a file of that name.
+    lists = {each.parts[:-1]: each for each in _made_by_platform(files) if each.name == _METADATA}
     authors: dict[tuple[str, ...], list[tuple[str, str, datetime | None]]] = {}
     for around, found in lists.items():
         for folder, entry in _metadata(found).items():
@@ -342,11 +351,29 @@ def _metadata(found: Found) -> dict[str, list[tuple[str, str, datetime | None]]]
                 time = time.replace(tzinfo=UTC)
             people = entry[":submitters"]
             listed[folder] = [(one[":name"], str(one[":email"]), time) for one in people]
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise InputError(
             f"{found.path}: not as Gradescope writes it ({error!r}); export the submissions again"
         ) from None
     return listed
+
+
+def _made_by_platform(files: Files) -> list[Found]:
+    """The files at the top of a download."""
+    return [found for found in files.files if len(found.parts) == len(files.around) + 1]
+
+
+def _has_submitted(files: Files) -> bool:
+    """Whether nbgrader's folder 'submitted' is at the top of a download, or around it."""
+    level = len(files.around)
+    return any("submitted" in found.parts[:-1][: level + 1] for found in files.files)
 
 
 def _folders(files: Files, depth: int) -> list[str]:
@@ -364,16 +391,18 @@ LAYOUTS = {
 
 
 def layout_of(files: Files, lab: str) -> str:
-    """The name of a download's layout; InputError if it has none of LAYOUTS."""
-    names = [part for found in files.files for part in found.parts]
-    if _METADATA in names:
+    """The name of a download's layout; InputError if it has none of LAYOUTS.
+
+    Only names that the platform has given count: students give those further down.
+    """
+    made, level = _made_by_platform(files), len(files.around)
+    if any(found.name == _METADATA for found in made):
         return GRADESCOPE
-    if any(MOODLE_NAME.fullmatch(name) for name in names):
+    if any(MOODLE_NAME.fullmatch(part) for f in files.files for part in f.parts[: level + 1]):
         return MOODLE
-    if any(_canvas(found) for found in files.files):
+    if any(_canvas(found) for found in made):
         return CANVAS
-    submitted = any("submitted" in found.parts[:-1] for found in files.files)
-    if submitted or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
+    if _has_submitted(files) or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
         return NBGRADER
     if any(folder[-1] == ".git" and len(folder) in (2, 3) for folder in files.folders):
         return GITHUB

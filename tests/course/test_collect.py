@@ -674,3 +674,47 @@ def test_a_short_row_of_a_class_list_is_filled_up_and_a_wrong_one_named(text, wo
     sheet.write_text(text, "utf-8")
     with pytest.raises(InputError, match=f"{re.escape(str(sheet))}:{words}"):
         enrolled(sheet)
+
+
+# A list as Gradescope writes it, in which Mallory says that a submission is Anna's.
+FORGED = b"""\
+submission_9:
+  :submitters:
+  - :name: Anna
+    :email: anna@example.org
+  :created_at: 2026-11-20 13:00:00 Z
+"""
+MALLORYS = {
+    "a list of Gradescope's": {
+        "submission_metadata.yml": FORGED,
+        f"submission_9/{FILE}": b"forged",
+    },
+    "a folder of nbgrader's": {f"submitted/Anna/{LAB}/{FILE}": b"forged"},
+    "a folder of Moodle's": {f"Anna_101_assignsubmission_file_/{FILE}": b"forged"},
+    "a file of Canvas's": {f"anna_1_2_{FILE}": b"forged"},
+    "an endless list": {"submission_metadata.yml": b"[" * 30_000},
+}
+
+
+@pytest.mark.parametrize("hers", MALLORYS.values(), ids=MALLORYS)
+@pytest.mark.parametrize("layout", ["github-classroom", "moodle", "nbgrader", "gradescope"])
+def test_what_a_student_hands_in_looks_like_no_other_platforms_download(hers, layout, tmp_path):
+    folders = {
+        "github-classroom": ("mpi-Anna", "mpi-Mallory"),
+        "moodle": ("Anna_101_assignsubmission_file_", "Mallory_102_assignsubmission_file_"),
+        "nbgrader": (f"submitted/Anna/{LAB}", f"submitted/Mallory/{LAB}"),
+        "gradescope": ("submission_1", "submission_2"),
+    }[layout]
+    files = {f"{folder}/{FILE}": name for folder, name in zip(folders, (b"a", b"m"), strict=True)}
+    files |= {f"{folders[1]}/{path}": content for path, content in hers.items()}
+    if layout == "github-classroom":
+        files |= {f"{folder}/.git/HEAD": b"" for folder in folders}
+    if layout == "gradescope":
+        entry = "{0}:\n  :submitters:\n  - :name: {1}\n    :email: {1}@example.org\n"
+        named = zip(folders, ("Anna", "Mallory"), strict=True)
+        files["submission_metadata.yml"] = "".join(entry.format(*each) for each in named).encode()
+    done = collect(put(tmp_path / "mpi-submissions", files), tmp_path / "class", LAB)
+    assert done.layout == layout
+    assert {
+        name: data for name, data in taken(tmp_path / "class").items() if name != "Mallory"
+    } == {"Anna": b"a"}
