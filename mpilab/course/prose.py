@@ -71,9 +71,7 @@ class _Parser:
 
     def row(self, end: str) -> list[str]:
         """The elements up to the token `end`, which is skipped, or up to the end of all."""
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise ValueError(self.formula)
+        self.deepen()
         found: list[str] = []
         while self.place < len(self.tokens):
             token = self.tokens[self.place][0]
@@ -84,6 +82,12 @@ class _Parser:
             self.take(end)
         self.depth -= 1
         return [each for each in found if each]
+
+    def deepen(self) -> None:
+        """Note that what follows is inside of something else; ValueError if that is too deep."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ValueError(self.formula)
 
     def take(self, wanted: str = "") -> str:
         """The next token."""
@@ -128,7 +132,10 @@ class _Parser:
         if token in "^_}":
             raise ValueError(self.formula)
         if token.startswith("\\"):
-            return self.command(token[1:])
+            self.deepen()
+            made = self.command(token[1:])
+            self.depth -= 1
+            return made
         if token[0].isdigit():
             return f"<mn>{token}</mn>"
         kind = "mi" if token.isalpha() else "mo"

@@ -36,7 +36,7 @@ from mpilab.util.text import plain
 PACKAGE = Path(__file__).resolve().parents[1]
 # In C and in Python; a line of the preprocessor is none.
 _COMMENT = re.compile(
-    r"//[^\n]*|/\*.*?\*/|#(?!\s*(?:include|define|undef|if|ifdef|ifndef|else|elif|endif|pragma)\b)"
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|#(?!\s*(?:include|define|undef|if|ifdef|ifndef|else|elif|endif|pragma)\b)"
     r"[^\n]*",
     re.DOTALL,
 )

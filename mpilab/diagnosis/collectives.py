@@ -137,7 +137,7 @@ SHOWN = 8
 _NAME = re.compile(r"\bMPI_COMM_WORLD\b")
 # The first line of a function that others may call, such as a kernel; not a prototype.
 _DEFINITION = re.compile(r"(?:int\s+(\w+)\s*\(|MPILAB_([A-Z]+)\((\w+)\))(?!.*;\s*$)")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SYMBOL = "ompi_mpi_comm_world"  # MPI_COMM_WORLD is its address in Open MPI
 
 

@@ -109,7 +109,7 @@ LOOKED_AT = 256  # calls of a rank that are compared with each other
 OWN_ELEMENT = "Until it is complete, every request needs its own variable or array element"
 # The request is the last argument: '&request)', '&requests[n++])'.
 _VARIABLE = re.compile(r"&\s*(\w+\s*(?:\[[^\]&]*\])?)\s*\)+$")
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 LINES_OF_A_CALL, LINES_BETWEEN = 4, 40
 
 

@@ -82,8 +82,10 @@ _LARGEST_INT = (1 << 31) - 1
 # Numbers as scanf's %li reads them, and the first line of version 2.
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _VERSION = re.compile(r"rule-file-version-\s*([0-9]+)")
+_WORD = re.compile(r"\S+")
 _SEPARATORS = ",;:()[]{}\"'\ufeff"
 LARGEST = (1 << 63) - 1  # larger numbers are read as this one
+_MOST_DIGITS = len(str(LARGEST))
 MALFORMED = "Open MPI silently ignores the whole file and uses its own decisions"
 
 # The meaning of numbers and sizes in a rules file, as observed with Open MPI 5.0.11.
@@ -479,13 +481,19 @@ class Number:
     def is_as_written(self) -> bool:
         """Would a reader see the same number?"""
         word = self.word.strip(_SEPARATORS)
-        return word.isascii() and word.isdigit() and int(word) == self.value
+        digits = word.lstrip("0") or "0"
+        return (
+            word.isascii()
+            and word.isdigit()
+            and len(digits) <= _MOST_DIGITS
+            and int(digits) == self.value
+        )
 
 
 def version_of(text: str) -> tuple[int, str]:
     """(version, the rest of the text); (1, text) if the text does not begin with a version."""
     match = _VERSION.match(text)
-    return (int(match[1]), text[match.end() :]) if match else (1, text)
+    return (_decimal(match[1]), text[match.end() :]) if match else (1, text)
 
 
 def numbers_of(text: str, first_line: int = 1) -> list[Number]:
@@ -495,27 +503,26 @@ def numbers_of(text: str, first_line: int = 1) -> list[Number]:
         # A comment ends with its line, and no number continues past it.
         content = content.partition("#")[0]
         before = None
-        for match in _NUMBER.finditer(content):
-            between = "?" if before is None else content[before : match.start()]
-            follows = not between.strip(" \t") and match[0][0].isdigit()
-            found.append(Number(_value(match[0]), line, _word(content, *match.span()), follows))
-            before = match.end()
+        for word in _WORD.finditer(content):
+            for match in _NUMBER.finditer(content, *word.span()):
+                between = "?" if before is None else content[before : match.start()]
+                follows = not between.strip(" \t") and match[0][0].isdigit()
+                found.append(Number(_value(match[0]), line, word[0], follows))
+                before = match.end()
     return found
 
 
 def _value(digits: str) -> int:
     sign, digits = (digits[0], digits[1:]) if digits[0] in "+-" else ("", digits)
     base = 16 if digits[:2].lower() == "0x" else 8 if digits[0] == "0" else 10
-    value = min(int(digits, base), LARGEST)
+    value = _decimal(digits) if base == 10 else min(int(digits, base), LARGEST)
     return -value if sign == "-" else value
 
 
-def _word(content: str, start: int, end: int) -> str:
-    while start and not content[start - 1].isspace():
-        start -= 1
-    while end < len(content) and not content[end].isspace():
-        end += 1
-    return content[start:end]
+def _decimal(digits: str) -> int:
+    """The number, but at most LARGEST; int() refuses thousands of digits."""
+    digits = digits.lstrip("0") or "0"
+    return min(int(digits), LARGEST) if len(digits) <= _MOST_DIGITS else LARGEST
 
 
 # Writing a file that Open MPI reads, with comments for human readers.

@@ -114,7 +114,7 @@ _ANSI = re.compile(
 # The last group changes the writing direction, so that code reads differently than it runs.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
-    r"\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
 

@@ -39,7 +39,18 @@ def test_a_formula_becomes_mathml(formula, shown, tags):
 
 @pytest.mark.parametrize(
     "formula",
-    [r"\unknown", "{", "}", "a^", "x^2^3", r"\frac{a}", r"\sqrt[3", "{" * 3000, r"\text{a"],
+    [
+        r"\unknown",
+        "{",
+        "}",
+        "a^",
+        "x^2^3",
+        r"\frac{a}",
+        r"\sqrt[3",
+        "{" * 3000,
+        r"\sqrt" * 3000 + " x",
+        r"\text{a",
+    ],
 )
 def test_what_is_no_formula_is_shown_as_it_was_written(formula):
     assert mathml(formula) == f"<code>{formula}</code>"

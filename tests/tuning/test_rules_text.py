@@ -6,7 +6,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.tuning import Rule, as_text, explain, parse
-from mpilab.tuning.rules import FAILS, MISREAD, NOTE, read
+from mpilab.tuning.rules import FAILS, LARGEST, MISREAD, NOTE, numbers_of, read, version_of
 
 RULES = [
     Rule("bcast", 1, 0, 0),
@@ -151,3 +151,17 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 def test_rules_that_open_mpi_would_ignore_are_not_written(rules, words):
     with pytest.raises(InputError, match=words):
         as_text(rules)
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0" * 5000])
+def test_a_number_of_thousands_of_digits_is_read_as_open_mpi_reads_it(digits):
+    found = numbers_of(f"1 {digits} 2")
+    assert [number.value for number in found] == [1, LARGEST if digits[0] == "9" else 0, 2]
+    assert found[1].is_as_written == (digits[0] == "0")
+    assert version_of(f"rule-file-version-{digits}\n1")[0] == found[1].value
+
+
+def test_thousands_of_numbers_in_one_word_hold_nobody_up():
+    """Each once had the word looked for from its own place, character by character."""
+    found = numbers_of("1." * 100_000)
+    assert len(found) == 100_000 and {len(number.word) for number in found} == {200_000}
