@@ -5,9 +5,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from living import is_alive
 from test_engines import (
     active_cluster,
-    alive,
     crash,
     existing,
     files,
@@ -37,7 +37,7 @@ def runs_on_hosts(hosts):
     found = []
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(f"/proc/{process}/ns/pid") == inside and alive(process):
+            if os.readlink(f"/proc/{process}/ns/pid") == inside and is_alive(process):
                 found.append(int(process))
         except OSError:  # it has just ended
             continue
@@ -130,7 +130,7 @@ class TestNothingIsLeftBehind:
         assert not own.running
         assert supervisor.marked(identity) == []
         assert existing(directories) == []
-        assert not any(map(alive, supervisors))
+        assert not any(map(is_alive, supervisors))
         assert hosts.running
 
     @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ class TestNothingIsLeftBehind:
         child = run.stdout.readline().strip() if "print" in call else ""
         used = {name for name in files(identity) if name.startswith("/tmp/")}
         assert len(existing(directories)) == len(directories)
-        assert alive(watcher) and alive(watching)
+        assert is_alive(watcher) and is_alive(watching)
         run.kill()
         run.wait()
         try:
@@ -156,8 +156,8 @@ class TestNothingIsLeftBehind:
                 lambda: (
                     not supervisor.marked(identity)
                     and not existing([*directories, *used])
-                    and not alive(watcher)
-                    and not alive(watching)
+                    and not is_alive(watcher)
+                    and not is_alive(watching)
                 ),
                 seconds=120.0,
             )
