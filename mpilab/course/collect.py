@@ -367,7 +367,8 @@ def _metadata(found: Found) -> dict[str, list[tuple[str, str, datetime | None]]]
 
 def _made_by_platform(files: Files) -> list[Found]:
     """The files at the top of a download."""
-    return [found for found in files.files if len(found.parts) == len(files.around) + 1]
+    level = len(files.around)
+    return [found for found in files.files if len(found.parts) == level + 1]
 
 
 def _has_submitted(files: Files) -> bool:
