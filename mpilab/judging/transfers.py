@@ -226,8 +226,9 @@ def _arrived(recording: Recording) -> NDArray[np.bool_]:
     messages = recording.messages
     arrived: NDArray[np.bool_] = messages["receive_record"] != NONE
     posted = cache(lambda rank: _posted(recording.ranks[rank]))
-    for number in np.flatnonzero(~arrived).tolist():
-        comm, source, dest, tag = messages[["communicator", "source", "dest", "tag"]][number].item()
+    left = np.flatnonzero(~arrived)
+    sent = messages[["communicator", "source", "dest", "tag"]][left].tolist()
+    for number, (comm, source, dest, tag) in zip(left.tolist(), sent, strict=True):
         arrived[number] = not posted(dest).isdisjoint(product((comm,), (ANY, source), (ANY, tag)))
     return arrived
 

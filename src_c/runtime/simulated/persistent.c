@@ -116,10 +116,10 @@ int simulated_recv_init(void *buffer, int count, MPI_Datatype datatype, int peer
 int simulated_start(MPI_Request *request)
 {
     struct persistent *const one = *find(*request);
-    if (one == NULL || one->is_lonely)
-        return one == NULL ? PMPI_Start(request) : MPI_SUCCESS;
     int place = 0;
-    if (one->count > 0)
+    if (one != NULL && one->is_lonely)
+        return MPI_SUCCESS;
+    if (one != NULL && one->count > 0)
         PMPI_Pack(one->buffer, one->count, one->datatype, one->copy, one->bytes, &place, one->comm);
     return PMPI_Start(request);
 }
