@@ -152,8 +152,9 @@ ADAPTERS = {
         "*zip(*[map(float, row.split()) for row in text.splitlines() if row[0] != '#'])))",
     ),
     "01-collective-algorithms/cost": (
-        "lambda algorithm, P, m, S, alpha, beta: mpilab.models.cost('bcast', algorithm, P, m, "
-        "mpilab.models.Hockney(alpha, beta), segment=m / S)",
+        # Segments are given in bytes, of which m / S may be no whole number.
+        "lambda algorithm, P, m, S, alpha, beta: mpilab.models.cost('bcast', algorithm, P, m * S, "
+        "mpilab.models.Hockney(alpha, beta / S), segment=m * (algorithm == 'pipeline'))",
     ),
     "01-collective-algorithms/choose": (
         "lambda P, m, alpha, beta: (lambda seconds: seconds.index(min(seconds)))(["

@@ -84,7 +84,8 @@ def test_what_is_under_way_after_an_error_is_cancelled_or_told_to_be_unfinished(
     (result,) = run_cases(built.library, "alltoallv_abandoned", [case])
     assert result.outcome == DONE, result.hang or result.detail
     assert [output.returned for output in result.outputs] == [0, 0]
-    assert [len(rank.leaked) for rank in result.recording.ranks] == [0, 0]
+    # The send that was left is told of: MPI_Request_free is no way to complete one.
+    assert [len(rank.leaked) for rank in result.recording.ranks] == [1, 0]
 
 
 # In each of these, one step of a kernel fails on some ranks while receives into the kernel's own
