@@ -109,9 +109,14 @@ class Files:
 
     @property
     def around(self) -> tuple[str, ...]:
-        """The path of the one folder at the top that holds all files; () if there is none."""
+        """The path of the one folder at the top that holds all files; () if there is none.
+
+        A student's own folder is none: its contents are not the platform's.
+        """
         tops = {found.parts[:-1][:1] for found in self.files}
-        return tops.pop() if len(tops) == 1 else ()
+        top = tops.pop() if len(tops) == 1 else ()
+        is_students = (*top, ".git") in self.folders or any(map(MOODLE_NAME.fullmatch, top))
+        return () if is_students else top
 
 
 @contextmanager
@@ -403,9 +408,15 @@ def layout_of(files: Files, lab: str) -> str:
         return MOODLE
     if any(_canvas(found) for found in made):
         return CANVAS
-    if _has_submitted(files) or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
+    if _has_submitted(files):
         return NBGRADER
-    if any(folder[-1] == ".git" and len(folder) in (2, 3) for folder in files.folders):
+    repositories = {len(folder) for folder in files.folders if folder[-1] == ".git"}
+    # Before nbgrader without 'submitted': a repository may have a folder that is named LAB.
+    if level + 2 in repositories:
+        return GITHUB
+    if any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
+        return NBGRADER
+    if 3 in repositories:
         return GITHUB
     shown = ", ".join(found.path for found in files.files[:3]) or "nothing at all"
     raise InputError(

@@ -693,6 +693,7 @@ MALLORYS = {
     "a folder of Moodle's": {f"Anna_101_assignsubmission_file_/{FILE}": b"forged"},
     "a file of Canvas's": {f"anna_1_2_{FILE}": b"forged"},
     "an endless list": {"submission_metadata.yml": b"[" * 30_000},
+    "a folder named as the lab": {f"{LAB}/{FILE}": b"m"},
 }
 
 
@@ -718,3 +719,16 @@ def test_what_a_student_hands_in_looks_like_no_other_platforms_download(hers, la
     assert {
         name: data for name, data in taken(tmp_path / "class").items() if name != "Mallory"
     } == {"Anna": b"a"}
+
+
+@pytest.mark.parametrize(
+    ("top", "git", "layout"),
+    [
+        ("mpi-Mallory", {"mpi-Mallory/.git/HEAD": b""}, "github-classroom"),
+        ("Mallory_102_assignsubmission_file_", {}, "moodle"),
+    ],
+)
+def test_the_only_student_who_handed_in_is_not_taken_for_another(top, git, layout, tmp_path):
+    files = {f"{top}/submission_metadata.yml": FORGED, f"{top}/submission_9/{FILE}": b"m", **git}
+    done = collect(put(tmp_path / "mpi-submissions", files), tmp_path / "class", LAB)
+    assert done.layout == layout and taken(tmp_path / "class") == {"Mallory": b"m"}
