@@ -65,6 +65,7 @@ OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
 ALL_OUTPUT_CHARACTERS = 200_000
 
 NAME_LIMIT = 100
+FILE_NAME_LIMIT = 255  # characters; no file system has longer names
 
 # Beside the submissions that 'mpilab collect' wrote, and beside their marks: who sent which file.
 TABLE = "submissions.csv"
@@ -280,6 +281,13 @@ def open_archive(file: IO[bytes], name: str | Path, *, of_class: bool = False) -
         if ".." in parts or parts[:1] == ("/",) or re.match(r"[A-Za-z]:", "".join(parts[:1])):
             raise InputError(
                 f"{name}: the zip holds {ascii(member.filename)}, a path outside it; {again}"
+            )
+        # In a class's zip, a platform may have put the student's name before that of the file.
+        longest = max(parts, key=len, default="")
+        if len(longest) > FILE_NAME_LIMIT and not of_class:
+            raise InputError(
+                f"{name}: the zip holds {ascii(longest[:40])}…, a name of {len(longest)} "
+                f"characters, more than {FILE_NAME_LIMIT}; rename it, and zip it again"
             )
     return archive
 

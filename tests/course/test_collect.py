@@ -305,6 +305,22 @@ def test_a_zip_that_leads_out_of_itself_or_a_bomb_within_harms_nobody_else(tmp_p
     assert done.left[0].startswith("Ben: ") and "a path outside it" in done.left[0]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [f"{LAB} ({'9' * 5000}).ipynb", f"x{'-1' * 30_000}.ipynb"],
+    ids=["number of a copy", "copy of a copy"],
+)
+def test_a_name_in_a_students_zip_that_is_longer_than_any_files_is_refused(name, tmp_path):
+    """The first was an internal error, and the second took minutes."""
+    files = {f"Anna_1_assignsubmission_file_/{FILE}": b"anna"}
+    files["Ben_2_assignsubmission_file_/lab.zip"] = zipped({name: b"ben"})
+    done = collect(put(tmp_path / "1", files), tmp_path / "class", LAB)
+    assert taken(tmp_path / "class") == {"Anna": b"anna"}
+    (told,) = done.left
+    assert told.startswith("Ben: Ben_2_assignsubmission_file_/lab.zip: the zip holds '")
+    assert f"a name of {len(name)} characters, more than 255; rename it" in told
+
+
 def test_what_lies_in_the_destination_already_is_not_overwritten(tmp_path):
     dest = put(tmp_path / "class", {f"Anna/{FILE}": b"by hand"})
     source = put(tmp_path / "1", {f"Anna_1_assignsubmission_file_/{FILE}": b"anna"})
