@@ -402,6 +402,14 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
                 "3"
             ),
         )
+    if rule.fanout > _LARGEST_INT:
+        yield (
+            MISREAD,
+            (
+                f"the fan-out {rule.fanout} is larger than an int holds: Open MPI uses another "
+                "number; write the number of chains, e.g. 4, or 0"
+            ),
+        )
     if rule.segment > _LARGEST_INT:
         yield (
             MISREAD,

@@ -57,6 +57,11 @@ def test_how_much_more_may_be_lost_is_up_to_the_rubric():
             "it says 'left to Open MPI', which chooses no algorithm",
         ),
         ("0\n", "for bcast on 64 ranks, 1024 bytes it says 'no rule'"),
+        # Our kernels, which are simulated, take no such number either.
+        (
+            "1\n7 1\n2 2\n0 6 0 0\n32768 2 2147483648 0\n",
+            "your rules file:5: the fan-out 2147483648 is larger than an int holds",
+        ),
     ],
 )
 def test_what_open_mpi_would_not_do_is_complained_of(text, words):
