@@ -34,6 +34,10 @@ Plan = tuple[list[Case], list[tuple[str, ...]]]
 
 # Python answers: compare what they returned (mpilab/judging/calls.py) with a trusted function.
 
+# Characters that a reason has of an exception or of a complaint about a value. The answer's process
+# wrote both, so they are as long as the answer likes.
+MOST_TOLD = 1000
+
 
 def calls(exercise: Exercise) -> list[tuple[Any, ...]]:
     """All argument tuples with which an exercise's items call the function, each once."""
@@ -60,10 +64,11 @@ def _judge_item(
             # The answer's process wrote it, so the answer may have forged it.
             return _verdict(item, UNGRADABLE, f"the record of {shown} is not that of a call")
         if "error" in came:
-            return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
+            told = _cut(str(came["error"]), MOST_TOLD)
+            return _verdict(item, FAIL, f"{shown} raised {told}", reproduce=shown)
         value = came["value"]
         if item.complaint:
-            wrong = _complaint(trusted(item.complaint), value, arguments)
+            wrong = _cut(_complaint(trusted(item.complaint), value, arguments), MOST_TOLD)
         elif same(value, _right(item, number)):
             wrong = ""
         else:
@@ -110,8 +115,11 @@ def same(value: Any, expected: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 200 else text[:200] + " …"
+    return _cut(json.dumps(value), 200)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + " …"
 
 
 # Kernels: judge the Results of their cases.

@@ -116,6 +116,14 @@ def test_anything_else_fails_with_the_call_and_what_came(function, words):
     assert item.evidence["reproduce"] == "add(1, 2)"
 
 
+def test_an_error_as_long_as_a_forged_record_likes_is_cut():
+    (item,) = judge_function(
+        ADD, {arguments: {"error": "A" * 600_000} for arguments in calls(ADD)}
+    ).items
+    assert item.outcome == FAIL and item.reason.startswith("add(1, 2) raised AAA")
+    assert len(item.reason) < 1100
+
+
 def test_an_interrupt_is_not_the_functions():
     with pytest.raises(KeyboardInterrupt):
         call(lambda: throw(KeyboardInterrupt()), ())
