@@ -195,6 +195,17 @@ def test_each_item_has_its_reasons_and_each_mistake_an_example_without_a_name(tm
     assert lost[1]["reasons"] == []
 
 
+def test_thousands_of_open_comments_in_an_answer_hold_nobody_up(tmp_path, capsys):
+    """Each once had its end looked for up to the end of the answer, which took minutes."""
+    whole = blamed("ben", 2)
+    ring, essay = whole.exercises
+    ring = replace(ring, answer=f'char *text =\n    unknown\n    "{"/* " * 100_000}";\n')
+    out = class_in(tmp_path / "out", replace(whole, exercises=(ring, essay)))
+    page = tmp_path / "report.html"
+    assert main(["report", str(out), "-o", str(page)]) == 0
+    assert "<mark>   2      unknown</mark>" in page.read_text()
+
+
 def test_the_reasons_of_an_item_add_up_to_the_students_who_lost_it(tmp_path, capsys):
     kinds = ("It hangs.", "It crashes.", "It is blank.", "It leaks.", "It aborts.")
     out = class_in(
