@@ -111,3 +111,121 @@ MPILAB_BCAST(asked_until_all_are_done)
                statuses[other].MPI_TAG);
     return error;
 }
+
+enum { BASES = 5, WAYS = 10, FIELD = 256, MOST = 64 };
+
+/* Types as the harness has: plain, with a hole, with a lower bound above 0 and below 0, backward. */
+static void make_base(int number, MPI_Datatype *type)
+{
+    MPI_Datatype part;
+    if (number == 0) {
+        MPI_Type_dup(MPI_INT, type);
+    } else if (number == 1) {
+        MPI_Type_vector(2, 1, 2, MPI_INT, type);
+    } else if (number == 4) {
+        MPI_Type_vector(3, 1, -2, MPI_INT, type);
+    } else {
+        MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){number == 2 ? 12 : -4}, MPI_INT,
+                                 &part);
+        MPI_Type_create_resized(part, number == 2 ? 8 : -8, 16, type);
+        MPI_Type_free(&part);
+    }
+}
+
+static void make(int way, MPI_Datatype of, MPI_Datatype *type)
+{
+    const int lengths[] = {2, 1}, displs[] = {3, 1};
+    const MPI_Aint places[] = {72, 8};
+    MPI_Datatype twice;
+    switch (way) {
+    case 0:
+        MPI_Type_contiguous(2, of, type);
+        break;
+    case 1:
+        MPI_Type_vector(2, 2, 3, of, type);
+        break;
+    case 2:
+        MPI_Type_vector(2, 1, -2, of, type);
+        break;
+    case 3:
+        MPI_Type_create_hvector(2, 2, 64, of, type);
+        break;
+    case 4:
+        MPI_Type_indexed(2, lengths, displs, of, type);
+        break;
+    case 5:
+        MPI_Type_create_hindexed(2, lengths, places, of, type);
+        break;
+    case 6:
+        MPI_Type_create_indexed_block(2, 2, displs, of, type);
+        break;
+    case 7:
+        MPI_Type_create_hindexed_block(2, 1, places, of, type);
+        break;
+    case 8:
+        MPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){of, of}, type);
+        break;
+    default:
+        MPI_Type_contiguous(2, of, &twice);
+        MPI_Type_create_hindexed(2, lengths, places, twice, type);
+        MPI_Type_free(&twice);
+    }
+    MPI_Type_commit(type);
+}
+
+/* Each rank sends two elements of types that are made of others to itself, and gets two of them. */
+MPILAB_BCAST(types_of_types)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root;
+    int rank, field[FIELD], flat[MOST], bytes;
+    MPI_Comm_rank(comm, &rank);
+    for (int i = 0; i < BASES * WAYS; i++) {
+        MPI_Datatype base, type;
+        MPI_Aint low, extent;
+        make_base(i % BASES, &base);
+        make(i / BASES, base, &type);
+        MPI_Type_free(&base);
+        MPI_Type_get_extent(type, &low, &extent);
+        MPI_Type_size(type, &bytes);
+        const int ints = 2 * bytes / (int)sizeof *flat;
+        printf("%d of %d: bounds %d %d; sent", i / BASES, i % BASES, (int)low, (int)(low + extent));
+        for (int at = 0; at < FIELD; at++)
+            field[at] = at - FIELD / 2;
+        MPI_Sendrecv(field + FIELD / 2, 2, type, rank, 1, flat, MOST, MPI_INT, rank, 1, comm,
+                     MPI_STATUS_IGNORE);
+        for (int at = 0; at < ints; at++)
+            printf(" %d", flat[at]);
+        for (int at = 0; at < ints; at++)
+            flat[at] = 1000 + at;
+        MPI_Sendrecv(flat, ints, MPI_INT, rank, 2, field + FIELD / 2, 2, type, rank, 2, comm,
+                     MPI_STATUS_IGNORE);
+        printf("; received");
+        for (int at = 0; at < FIELD; at++)
+            if (field[at] >= 1000)
+                printf(" %d:%d", at - FIELD / 2, field[at]);
+        printf("\n");
+        MPI_Type_free(&type);
+    }
+    return MPI_SUCCESS;
+}
+
+/* Each rank moves a number from byte 4 to byte 12 of its own. */
+MPILAB_BCAST(alone)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    int from[INTS] = {1, 2}, to[INTS] = {0};
+    const int one = 1, sent = sizeof(int), received = 3 * sizeof(int);
+    const MPI_Datatype type = MPI_INT;
+    MPI_Request request;
+    MPI_Alltoallw(from, &one, &sent, &type, to, &one, &received, &type, MPI_COMM_SELF);
+    for (int i = 0; i < INTS; i++)
+        printf(" %d", to[i]);
+    to[3] = 0;
+    MPI_Ialltoallw(from, &one, &sent, &type, to, &one, &received, &type, MPI_COMM_SELF, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, to, &one, &received, &type, MPI_COMM_SELF);
+    for (int i = 0; i < INTS; i++)
+        printf(" %d", to[i]);
+    printf("\n");
+    return MPI_SUCCESS;
+}

@@ -114,3 +114,18 @@ def test_requests_that_are_asked_for_until_all_are_done_leave_nothing_behind(bot
     for result in (simulated, real):
         assert not any(len(rank.leaked) for rank in result.ranks)
         assert len(result.recording.messages) == 3
+
+
+def test_elements_of_types_that_are_made_of_others_are_where_open_mpi_has_them(both_ways):
+    simulated, real = both_ways("bcast_types_of_types")
+    assert real.printed[0].count("\n") == 50
+    for line, right in zip(
+        simulated.printed[0].splitlines(), real.printed[0].splitlines(), strict=True
+    ):
+        assert line == right
+
+
+def test_the_displacements_of_a_single_rank_are_bytes(both_ways):
+    moved = " 0 0 0 2 0 0 0 0"
+    for result in both_ways("bcast_alone"):
+        assert [result.printed[rank] for rank in range(3)] == [f"{moved}{moved}\n"] * 3

@@ -89,11 +89,32 @@ COLLECTIVE(Alltoallv, Ialltoallv,
             void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype),
            (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype),
            NO_ROOT, 0, MPI_DATATYPE_NULL)
+/* On a communicator of one rank, Open MPI 5.0.11 multiplies these displacements, which are in bytes,
+ * by extents (coll_self_alltoall.c). So the buffers themselves are moved there, and the displacements
+ * are 0. */
+static int is_alone(MPI_Comm comm)
+{
+    int size = 0;
+    return comm != MPI_COMM_NULL && PMPI_Comm_size(comm, &size) == MPI_SUCCESS && size == 1;
+}
+
+static void *moved(const void *buffer, const int displs[], MPI_Comm comm)
+{
+    return buffer != MPI_IN_PLACE && is_alone(comm) ? (char *)buffer + displs[0] : (void *)buffer;
+}
+
+static const int *unmoved(const int displs[], MPI_Comm comm)
+{
+    static const int zero[1];
+    return is_alone(comm) ? zero : displs;
+}
+
 COLLECTIVE(Alltoallw, Ialltoallw,
            (const void *sendbuf, const int sendcounts[], const int sdispls[],
             const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
             const int rdispls[], const MPI_Datatype recvtypes[]),
-           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes),
+           (moved(sendbuf, sdispls, comm), sendcounts, unmoved(sdispls, comm), sendtypes,
+            moved(recvbuf, rdispls, comm), recvcounts, unmoved(rdispls, comm), recvtypes),
            NO_ROOT, 0, MPI_DATATYPE_NULL)
 
 COLLECTIVE(Reduce, Ireduce,

@@ -14,7 +14,6 @@
 #undef PMPI_Sendrecv_replace
 #undef PMPI_Testall
 #undef PMPI_Testany
-#undef PMPI_Type_dup
 #undef PMPI_Waitany
 
 /* SMPI's error classes as Open MPI numbers them (its mpi.h), because recordings hold these
@@ -362,68 +361,6 @@ int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status 
         return PMPI_Waitany(count, requests, index, status);
     *index = MPI_UNDEFINED;
     return simulated_hear_nobody(status);
-}
-
-/* SMPI goes from the end of the last block of a struct to the next element, and ignores where that
- * element's first block is. So an empty block comes first, and another one ends the element. */
-int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
-                                  MPI_Datatype *type)
-{
-    /* It may overflow, as in MPI itself; the shim refuses to use such a type. */
-    const MPI_Aint upper_bound = (MPI_Aint)((uint64_t)lower_bound + (uint64_t)extent);
-    const int lengths[] = {1, 1, 1, 0};
-    const MPI_Aint places[] = {lower_bound, 0, upper_bound, extent};
-    const MPI_Datatype parts[] = {MPI_LB, of, MPI_UB, MPI_BYTE};
-    return PMPI_Type_create_struct(4, lengths, places, parts, type);
-}
-
-int simulated_is_derived(MPI_Datatype datatype)
-{
-    int numbers, addresses, types, combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner);
-    return combiner != MPI_COMBINER_NAMED;
-}
-
-int simulated_type_dup(MPI_Datatype of, MPI_Datatype *type)
-{
-    if (!simulated_is_derived(of))
-        return PMPI_Type_dup(of, type);
-    MPI_Aint lower_bound, extent;
-    int err = PMPI_Type_get_extent(of, &lower_bound, &extent);
-    if (err == MPI_SUCCESS)
-        err = simulated_type_create_resized(of, lower_bound, extent, type);
-    return err == MPI_SUCCESS ? PMPI_Type_commit(type) : err;
-}
-
-/* `count` times the same length, which the caller frees; NULL if there is no memory. */
-static int *same_lengths(int count, int length)
-{
-    int *const all = malloc((size_t)(count > 0 ? count : 1) * sizeof *all);
-    for (int i = 0; all != NULL && i < count; i++)
-        all[i] = length;
-    return all;
-}
-
-int simulated_type_create_indexed_block(int count, int length, const int displs[], MPI_Datatype of,
-                                        MPI_Datatype *type)
-{
-    int *const lengths = same_lengths(count, length);
-    if (lengths == NULL)
-        return MPI_ERR_NO_MEM;
-    const int err = PMPI_Type_indexed(count, lengths, displs, of, type);
-    free(lengths);
-    return err;
-}
-
-int simulated_type_create_hindexed_block(int count, int length, const MPI_Aint displs[],
-                                         MPI_Datatype of, MPI_Datatype *type)
-{
-    int *const lengths = same_lengths(count, length);
-    if (lengths == NULL)
-        return MPI_ERR_NO_MEM;
-    const int err = PMPI_Type_create_hindexed(count, lengths, displs, of, type);
-    free(lengths);
-    return err;
 }
 
 /* SMPI crashes if there is no request, and frees one that is complete from the beginning twice. */

@@ -123,23 +123,35 @@ int simulated_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
 #undef MPI_Comm_test_inter
 #define MPI_Comm_test_inter(comm, flag) ((void)(comm), *(flag) = 0, MPI_SUCCESS)
 
-/* A type with a lower bound, whose second element SMPI would look for in the wrong place. */
-int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
-                                  MPI_Datatype *type);
-#define PMPI_Type_create_resized simulated_type_create_resized
-
-/* A copy of a derived type, in which SMPI takes strides in bytes for strides in elements. */
-int simulated_type_dup(MPI_Datatype of, MPI_Datatype *type);
+/* Derived datatypes (datatypes.c). */
 int simulated_is_derived(MPI_Datatype datatype);
-#define PMPI_Type_dup simulated_type_dup
-
-/* SMPI allocates as many lengths as the blocks have elements, and writes one for each block. */
+int simulated_type_contiguous(int count, MPI_Datatype of, MPI_Datatype *type);
+int simulated_type_vector(int count, int length, int stride, MPI_Datatype of, MPI_Datatype *type);
+int simulated_type_create_hvector(int count, int length, MPI_Aint stride, MPI_Datatype of,
+                                  MPI_Datatype *type);
+int simulated_type_indexed(int count, const int lengths[], const int displs[], MPI_Datatype of,
+                           MPI_Datatype *type);
+int simulated_type_create_hindexed(int count, const int lengths[], const MPI_Aint displs[],
+                                   MPI_Datatype of, MPI_Datatype *type);
 int simulated_type_create_indexed_block(int count, int length, const int displs[], MPI_Datatype of,
                                         MPI_Datatype *type);
 int simulated_type_create_hindexed_block(int count, int length, const MPI_Aint displs[],
                                          MPI_Datatype of, MPI_Datatype *type);
+int simulated_type_create_struct(int count, const int lengths[], const MPI_Aint displs[],
+                                 const MPI_Datatype of[], MPI_Datatype *type);
+int simulated_type_create_resized(MPI_Datatype of, MPI_Aint lower_bound, MPI_Aint extent,
+                                  MPI_Datatype *type);
+int simulated_type_dup(MPI_Datatype of, MPI_Datatype *type);
+#define PMPI_Type_contiguous            simulated_type_contiguous
+#define PMPI_Type_vector                simulated_type_vector
+#define PMPI_Type_create_hvector        simulated_type_create_hvector
+#define PMPI_Type_indexed               simulated_type_indexed
+#define PMPI_Type_create_hindexed       simulated_type_create_hindexed
 #define PMPI_Type_create_indexed_block  simulated_type_create_indexed_block
 #define PMPI_Type_create_hindexed_block simulated_type_create_hindexed_block
+#define PMPI_Type_create_struct         simulated_type_create_struct
+#define PMPI_Type_create_resized        simulated_type_create_resized
+#define PMPI_Type_dup                   simulated_type_dup
 
 /* Requests that SMPI cannot cancel. */
 int simulated_cancel(MPI_Request *request);
