@@ -33,6 +33,7 @@ REDUCIBLE = ("int", "contiguous", "vector", "shifted", "raised", "backward")
 SEQUENCES = {
     "": "",
     "again": "called three times",
+    "roots": "called with another root, with a third one, then with this one",
     "duplicate": "called on a communicator, then on a duplicate of it",
     "parts": "called on all ranks, on some of them, on all again",
 }
@@ -223,6 +224,10 @@ class Case:
                 f"sequence={self.sequence!r} beside warmup, repetitions, fresh data or a read: "
                 "remove one of them"
             )
+        if self.sequence == "roots" and not COLLECTIVES[self.collective].is_rooted:
+            raise InputError(
+                f"sequence='roots': {self.collective} has no root; write sequence='again'"
+            )
 
     def line(self, number: int) -> str:
         """The case as the harness reads it; `number` names the files it writes."""
@@ -359,19 +364,25 @@ class Case:
             return []
         ranks = self.ranks
         part = ranks - (ranks + 1) // 3
-        sizes = {"again": (ranks, ranks), "duplicate": (ranks,), "parts": (ranks, part)}
+        sizes = {
+            "again": (ranks, ranks),
+            "roots": (ranks, ranks),
+            "duplicate": (ranks,),
+            "parts": (ranks, part),
+        }[self.sequence]
+        further = (ranks // 2, 1) if self.sequence == "roots" else (0, 0)
         return [
             replace(
                 self,
                 ranks=size,
-                root=self.root % size,
+                root=(self.root + further[number]) % size,
                 places=self.places[:size],
                 platform="",
                 latencies=0,
                 sequence="",
                 seed=(self.seed ^ (number + 1) * SEED_STEP) % 2**64,
             )
-            for number, size in enumerate(sizes[self.sequence])
+            for number, size in enumerate(sizes)
         ]
 
     def elements(self) -> NDArray[np.uint64]:

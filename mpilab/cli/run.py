@@ -114,8 +114,9 @@ def _add_run(commands: Commands) -> None:
         "--sequence",
         default="",
         metavar="NAME",
-        help="call the kernel several times: again, duplicate (then on a duplicate of the "
-        "communicator), or parts (on all ranks, on some of them, on all again)",
+        help="call the kernel several times: again, roots (from other roots first), duplicate "
+        "(then on a duplicate of the communicator), or parts (on all ranks, on some, on all "
+        "again)",
     )
     parser.add_argument(
         "--unused",

@@ -563,6 +563,15 @@ def wrong_result(evidence: Evidence) -> Diagnosis | None:
 
 
 _ORDINALS = ("first", "second")
+_HINT_OF_CALLS = (
+    "Each call gets its own data, and the number of ranks may differ from one call to the next: "
+    "take rank and size from comm in each call, and keep nothing of them in static variables."
+)
+_HINT_OF_ROOTS = (
+    "Each call has another root and its own data. Some ranks may be in the next call already while "
+    "others are still in this one: with MPI_ANY_SOURCE, a rank can get a message of the next call "
+    "first. Name the rank that you receive from."
+)
 
 
 def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
@@ -577,9 +586,7 @@ def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
             WRONG_RESULT,
             f"the {_ORDINALS[number]} of {len(earlier) + 1} calls{where} left a wrong result on "
             f"{model.ranks(ranks)}",
-            hint="Each call gets its own data, and the number of ranks may differ from one call to "
-            "the next: take rank and size from comm in each call, and keep nothing of them in "
-            "static variables.",
+            hint=_HINT_OF_ROOTS if case.sequence == "roots" else _HINT_OF_CALLS,
             ranks=ranks,
         )
     return None

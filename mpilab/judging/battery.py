@@ -87,6 +87,9 @@ def _roots(_: Collective) -> Iterator[Trial]:
     ):
         for root in roots:
             yield Trial(ranks, {"count": next(counts), "root": root}, real)
+    # A rank that receives from anybody may get a message of the next call before its own.
+    for ranks, seed in ((8, 4), (8, 6), (16, 3)):
+        yield Trial(ranks, {"count": next(counts), "sequence": "roots", "latencies": seed})
 
 
 def _other_roots(_: Collective) -> Iterator[Trial]:

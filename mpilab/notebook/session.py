@@ -452,8 +452,9 @@ def run(
     matrix         of a read: "12x12", or "12x10 by 4x2 on 2x3", see mpilab.cases.distribution.
     buffer, aggregators   of a read: maximum bytes of a request, and number of ranks that read for
                    all; 0: the algorithm's default.
-    sequence       call the kernel several times: "again", "duplicate" (then on a duplicate of the
-                   communicator), or "parts" (on all ranks, on some of them, on all again).
+    sequence       call the kernel several times: "again", "roots" (from other roots first),
+                   "duplicate" (then on a duplicate of the communicator), or "parts" (on all ranks,
+                   on some of them, on all again).
     unused         pass no valid value where MPI ignores an argument, such as the receive count of a
                    gather except at the root.
     shrink         after a wrong result, search for the smallest failing case.

@@ -269,3 +269,40 @@ def test_no_call_of_choose_is_a_tie_that_rounding_may_decide():
                 for name in right.ALGORITHMS
             )
             assert seconds[1] == seconds[0] or seconds[1] > 1.001 * seconds[0], call
+
+
+def test_a_broadcast_that_receives_from_anybody_gets_a_message_of_the_next_call(
+    tmp_path, require_tool
+):
+    require_tool("smpirun")
+    body = (
+        "int parent, rank, size, bit = 1;\n"
+        "MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size);\n"
+        "const int place = (rank - root + size) % size;\n"
+        "while (bit < size && !(place & bit)) bit *= 2;\n"
+        "parent = (place - bit + root + size) % size;\n"
+        "if (place > 0) MPI_Recv(buffer, count, datatype, SOURCE, 1, comm, MPI_STATUS_IGNORE);\n"
+        "for (bit /= 2; bit > 0; bit /= 2) if (place + bit < size)\n"
+        "MPI_Send(buffer, count, datatype, (place + bit + root) % size, 1, comm);\n"
+        "return (void)parent, MPI_SUCCESS;\n"
+    )
+    kernels = "".join(
+        f"#define SOURCE {source}\nMPILAB_BCAST({name})\n{{\n{body}}}\n#undef SOURCE\n"
+        for name, source in (("named", "parent"), ("anybody", "MPI_ANY_SOURCE"))
+    )
+    library = builds.build(f'#include "mpilab.h"\n{kernels}', tmp_path, stem="roots").library
+    cases = [
+        Case("bcast", trial.ranks, **trial.fields)
+        for trial in battery.trials("bcast", ["roots"])
+        if trial.fields.get("sequence") == "roots"
+    ]
+    assert all(diagnose(one) is None for one in simulate(library, "bcast_named", cases))
+    told = [diagnose(one) for one in simulate(library, "bcast_anybody", cases)]
+    wrong = [one for one in told if one is not None]
+    assert wrong and {one.kind for one in wrong} == {"wrong-result"}
+    assert any("MPI_ANY_SOURCE" in one.hint for one in wrong)
+
+
+def test_only_a_collective_with_a_root_is_called_from_several():
+    with pytest.raises(InputError, match="allgather has no root; write sequence='again'"):
+        Case("allgather", 4, 1, sequence="roots")

@@ -216,6 +216,10 @@ enum { MOST_CALLS = 3 };
 int calls_in_sequence(const char *sequence);
 /* The size of the communicator of call number `call` (from 0), if it is not that of the case. */
 int size_in_sequence(const char *sequence, int call, int size);
+/* Do ranks wait for each other between the calls? */
+int ranks_meet_in_sequence(const char *sequence);
+/* The root of that call on a communicator of `size` ranks. */
+int root_in_sequence(const char *sequence, int call, int root, int size);
 /* Collective: make that communicator, of which some ranks may be no members. */
 int communicator_in_sequence(const char *sequence, int call, struct subject *own,
                              struct subject *subject);

@@ -122,14 +122,16 @@ static int call_in_sequence(struct subject *subject, const struct collective *co
 {
     struct called *const called = &calls->called;
     const char *const sequence = subject->order->sequence;
+    const int they_meet = ranks_meet_in_sequence(sequence);
     for (int i = 0; i <= calls->earlier_count; i++) {
         const int is_own = i == calls->earlier_count;
         struct subject *const now = is_own ? subject : &calls->earlier[i];
-        if (i > 0 && any_rank(subject->parent, 0))
+        if (i > 0 && they_meet && any_rank(subject->parent, 0))
             break;
         if (communicator_in_sequence(sequence, i, subject, now) != 0)
             return 1;
-        MPI_Barrier(subject->parent);
+        if (i == 0 || they_meet)
+            MPI_Barrier(subject->parent);
         if (now->comm == MPI_COMM_NULL)
             continue;
         if (loaded->pause != NULL)
@@ -142,7 +144,7 @@ static int call_in_sequence(struct subject *subject, const struct collective *co
         if (!is_own)
             called->checksums[i] = checksums_of(now);
         if (called->returned != MPI_SUCCESS) {
-            calls->is_expected = !is_own;
+            calls->is_expected = !is_own && they_meet;
             break;
         }
     }
@@ -257,7 +259,7 @@ static int prepare_earlier(const struct subject *subject, const struct collectiv
     const struct mpilab_case *order = subject->order;
     const int all = calls_in_sequence(order->sequence);
     if (all == 0)
-        return harness_fail("sequence=%s: unknown; again, duplicate and parts are known",
+        return harness_fail("sequence=%s: unknown; again, duplicate, parts and roots are known",
                             order->sequence);
     calls->earlier_count = all - 1;
     for (int i = 0; i < calls->earlier_count; i++) {
@@ -265,7 +267,7 @@ static int prepare_earlier(const struct subject *subject, const struct collectiv
         *earlier = *subject;
         earlier->comm = MPI_COMM_NULL;
         earlier->size = size_in_sequence(order->sequence, i, subject->size);
-        earlier->root = subject->root % earlier->size;
+        earlier->root = root_in_sequence(order->sequence, i, subject->root, earlier->size);
         if (earlier->rank < earlier->size && prepare_call(earlier, collective, i + 1) != 0)
             return 1;
     }

@@ -2,6 +2,8 @@
  * call to the next must fit the communicator of the next.
  *
  *   again      three times on the same communicator
+ *   roots      the same, but no rank waits for the others between the calls, and each has another root:
+ *              the rank halfway around, the next one, the case's own
  *   duplicate  on a communicator, then on a duplicate of it, made after the first call
  *   parts      on a communicator, on one of its first ranks (two of three), on the first one again;
  *              the other ranks do not take part in the second call
@@ -23,7 +25,7 @@ int calls_in_sequence(const char *sequence)
         return 1;
     if (is(sequence, "duplicate"))
         return 2;
-    return is(sequence, "again") || is(sequence, "parts") ? 3 : 0;
+    return is(sequence, "again") || is(sequence, "roots") || is(sequence, "parts") ? 3 : 0;
 }
 
 static int is_on_part(const char *sequence, int call)
@@ -34,6 +36,17 @@ static int is_on_part(const char *sequence, int call)
 int size_in_sequence(const char *sequence, int call, int size)
 {
     return is_on_part(sequence, call) ? size - (size + 1) / 3 : size;
+}
+
+int ranks_meet_in_sequence(const char *sequence)
+{
+    return !is(sequence, "roots");
+}
+
+int root_in_sequence(const char *sequence, int call, int root, int size)
+{
+    const int further[] = {size / 2, 1, 0};
+    return (root + (is(sequence, "roots") ? further[call] : 0)) % size;
 }
 
 int communicator_in_sequence(const char *sequence, int call, struct subject *own,
