@@ -73,7 +73,8 @@ class Case:
     reversed  the communicator holds the ranks in reverse order.
     bystanders   of a read: further ranks of MPI_COMM_WORLD, which take no part. With mpirun only:
               on a cluster, these are its other engines.
-    strict    sends that may be buffered become synchronous.
+    strict    sends that may be buffered become synchronous, and the recorder notices if what a
+              nonblocking one sends changes before it is complete.
     sequence  one of SEQUENCES: the kernel is called before, each time with its own data, on this or
               another communicator. The case's own call is the last one; of the others, checksums
               are compared (mpilab.cases.output.wrong_calls).

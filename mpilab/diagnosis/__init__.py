@@ -230,8 +230,10 @@ def _after_the_end(evidence: Evidence) -> Diagnosis | None:
     if wrong is not None:
         found = wrong
     if found is not None:
-        return replace(found, notes=(*found.notes, *requests.besides(evidence, found)))
-    return requests.leak(evidence)
+        changed = requests.changed(evidence)
+        also = (f"Besides, {changed.headline}.",) if changed is not None else ()
+        return replace(found, notes=(*found.notes, *also, *requests.besides(evidence, found)))
+    return requests.changed(evidence) or requests.leak(evidence)
 
 
 def _sanitizer(evidence: Evidence) -> Diagnosis | None:

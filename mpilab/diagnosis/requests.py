@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import CELL, Evidence
-from mpilab.diagnosis.model import LEAK, Diagnosis, Place, Table
+from mpilab.diagnosis.model import LEAK, MPI_ERROR, Diagnosis, Place, Table
 from mpilab.trace.callsites import NULL_POINTER, source_line
 from mpilab.trace.recording import (
     ANY,
     CANCELLED,
+    CHANGED,
     COLLECTIVE,
     LEAKED,
     NONBLOCKING,
@@ -348,6 +349,38 @@ def _too_few(evidence: Evidence, waits: Sequence[Call]) -> Reason:
 def _place(evidence: Evidence, call: Call, label: str) -> tuple[Place, ...]:
     place = evidence.place(call.site, label)
     return () if place is None else (place,)
+
+
+# Sends whose data was changed under way.
+
+_CHANGED_HINT = (
+    "MPI may read what it sends until the request is complete. Wait for it (MPI_Wait, MPI_Waitall) "
+    "before you write there again, or free that memory; or let each message have memory of its own."
+)
+
+
+def changed(evidence: Evidence) -> Diagnosis | None:
+    """The Diagnosis of sends whose data was changed before they were complete, noticed in strict
+    mode; None if there are none. The result may be right by chance."""
+    calls = [
+        call
+        for number, rank in enumerate(evidence.ranks)
+        if rank is not None
+        for call in evidence.calls(number, np.flatnonzero(rank.records["flags"] & CHANGED).tolist())
+    ]
+    if not calls:
+        return None
+    ranks = tuple(sorted({call.rank for call in calls}))
+    of_first = [call for call in calls if call.rank == ranks[0]]
+    were = "it was" if len(of_first) == 1 else "they were"
+    return Diagnosis(
+        MPI_ERROR,
+        f"rank {ranks[0]} changed the data of {counted(evidence, of_first)} before {were} complete",
+        pattern="a message changed under way",
+        hint=_CHANGED_HINT,
+        places=evidence.places(of_first, "send it here"),
+        ranks=ranks,
+    )
 
 
 # Leaks: requests not completed, communicators and datatypes not freed, files not closed, split

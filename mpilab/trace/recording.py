@@ -33,7 +33,8 @@ from mpilab.util.kit import ROOT
     WRITES_FILE,
     UNKNOWN_REQUEST,
     NULL_REQUESTS,
-) = (1 << bit for bit in range(13))
+    CHANGED,
+) = (1 << bit for bit in range(14))
 WORLD = 1  # MPI_COMM_WORLD as a record's communicator
 MAGIC = b"MPILABR5"
 PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")

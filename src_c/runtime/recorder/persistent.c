@@ -14,7 +14,7 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, i
 }
 
 static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI_Request *request,
-               int err)
+               const void *buffer, int count, MPI_Datatype datatype, int err)
 {
     if (request == NULL)
         record->flags |= MPILAB_NULL_REQUESTS;
@@ -25,6 +25,8 @@ static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI
         entry->maker = record_index(record);
         entry->prototype = *record;
         entry->prototype.flags = (uint16_t)(flags | MPILAB_NONBLOCKING);
+        if (flags & MPILAB_SENDS)
+            request_sends(entry, buffer, count, datatype);
     }
     return record_end_blocking(record, err);
 }
@@ -36,7 +38,7 @@ static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI
         const int flags = the_flags;                                                        \
         struct mpilab_record *record =                                                      \
             begin(MPILAB_##name, flags, count, datatype, peer, tag, comm, CALL_SITE);       \
-        return end(record, flags, comm, request,                                            \
+        return end(record, flags, comm, request, buffer, count, datatype,                   \
                    real(buffer, count, datatype, peer, tag, comm, request));                \
     }
 
@@ -59,6 +61,7 @@ static struct mpilab_record *start_one(enum mpilab_operation operation, const MP
         record->count = entry->prototype.count;
         record->bytes = entry->prototype.bytes;
         entry->record = record_index(record);
+        request_started(entry);
     } else {
         record->flags |= MPILAB_UNKNOWN_REQUEST;
     }

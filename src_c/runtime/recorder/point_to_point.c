@@ -77,13 +77,26 @@ BLOCKING_SEND(Bsend, PMPI_Bsend, 0)
 BLOCKING_SEND(Ssend, PMPI_Ssend, MPILAB_SYNCHRONOUS)
 BLOCKING_SEND(Rsend, PMPI_Rsend, 0)
 
+static int send_started(int err, const void *buffer, int count, MPI_Datatype datatype,
+                        const MPI_Request *request)
+{
+    struct pending *entry =
+        err == MPI_SUCCESS && recorder_is_on() ? request_find(*request, request) : NULL;
+    if (entry != NULL) {
+        request_sends(entry, buffer, count, datatype);
+        request_started(entry);
+    }
+    return err;
+}
+
 #define NONBLOCKING_SEND(name, real, more_flags)                                                   \
     int MPI_##name(SEND_ARGUMENTS, MPI_Comm comm, MPI_Request *request)                            \
     {                                                                                              \
         struct mpilab_record *record =                                                             \
             transfer_begin(MPILAB_##name, MPILAB_SENDS | MPILAB_NONBLOCKING | (more_flags), count, \
                            datatype, dest, tag, comm, CALL_SITE);                                  \
-        return record_end_start(record, comm, request, real(SEND_VALUES, comm, request));          \
+        const int err = record_end_start(record, comm, request, real(SEND_VALUES, comm, request)); \
+        return send_started(err, buffer, count, datatype, request);                                \
     }
 
 NONBLOCKING_SEND(Isend, (recorder_is_strict() ? PMPI_Issend : PMPI_Isend), STRICT_FLAG)

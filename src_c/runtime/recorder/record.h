@@ -30,6 +30,8 @@ enum mpilab_flags {
                                       has made: what it moves is in no record */
     MPILAB_NULL_REQUESTS = 4096, /* was given NULL for its array of requests, or for the address of
                                     its request */
+    MPILAB_CHANGED = 8192, /* what a send sends was changed before the send was complete (noticed in
+                              strict mode) */
 };
 
 /* The real-time signal SIGRTMIN + MPILAB_SAMPLE_SIGNAL asks a rank where it computes. */

@@ -125,12 +125,19 @@ struct pending {
     int persistent;
     int is_cancelled; /* by MPI_Cancel */
     int maker;        /* record of the call that made a persistent request */
+    /* What a send must find unchanged until it is complete; 0 bytes if that is not known. */
+    const unsigned char *sent;
+    size_t sent_bytes;
+    uint64_t checksum; /* when it was started */
     struct mpilab_record prototype;
 };
 void requests_clear(void);
 void requests_mark_leaks(void);
 struct pending *request_append(const MPI_Request *request, MPI_Comm comm);
 struct pending *request_find(MPI_Request handle, const MPI_Request *variable);
+/* In strict mode, keep in mind what a request sends, if it is in one piece; and what that is now. */
+void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype);
+void request_started(struct pending *entry);
 /* The operation is over, with the class of an error or MPI_SUCCESS. */
 void request_completed(struct pending *entry, const MPI_Status *status, int error_class);
 /* These requests complete outside of a recorded call. */

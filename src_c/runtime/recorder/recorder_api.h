@@ -9,7 +9,8 @@
 
 /* Record the MPI calls of this shared object into `path` from now on, with ranks of `base`.
  * `capacity` records fit. With `strict`, sends that may be buffered become synchronous: a program
- * that relies on buffering then hangs visibly. Returns 0, or the errno of what failed.
+ * that relies on buffering then hangs visibly; and a nonblocking send whose data changes before it is
+ * complete is marked (MPILAB_CHANGED). Returns 0, or the errno of what failed.
  *
  * Until the recorder is closed, an MPI error on `base`, MPI_COMM_WORLD, MPI_COMM_SELF or a
  * communicator made from them is returned by the call and noted, and a signal that ends this thread

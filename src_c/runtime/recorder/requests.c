@@ -43,7 +43,38 @@ struct pending *request_append(const MPI_Request *request, MPI_Comm comm)
     entry->members = communicator_hold(comm);
     entry->record = entry->maker = MPILAB_NONE;
     entry->persistent = entry->is_cancelled = 0;
+    entry->sent_bytes = 0;
     return entry;
+}
+
+/* FNV-1a, 64 bits (draft-eastlake-fnv-17). */
+static uint64_t checksum_of(const struct pending *entry)
+{
+    uint64_t sum = 0xcbf29ce484222325;
+    for (size_t i = 0; i < entry->sent_bytes; i++)
+        sum = (sum ^ entry->sent[i]) * 0x100000001b3;
+    return sum;
+}
+
+void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype)
+{
+    int numbers, addresses, types, combiner = MPI_COMBINER_DUP, size = 0;
+    MPI_Aint lower_bound, extent = 0;
+    if (!recorder_is_strict() || count <= 0)
+        return;
+    /* What a derived type covers can be in several pieces, and is unknown in SMPI. */
+    PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner);
+    PMPI_Type_size(datatype, &size);
+    PMPI_Type_get_extent(datatype, &lower_bound, &extent);
+    if (combiner != MPI_COMBINER_NAMED || extent != size)
+        return;
+    entry->sent = buffer;
+    entry->sent_bytes = (size_t)count * (size_t)size;
+}
+
+void request_started(struct pending *entry)
+{
+    entry->checksum = checksum_of(entry);
 }
 
 struct pending *request_find(MPI_Request handle, const MPI_Request *variable)
@@ -103,6 +134,8 @@ void request_completed(struct pending *entry, const MPI_Status *status, int erro
         PMPI_Test_cancelled(status, &cancelled);
     if (cancelled)
         record->flags |= MPILAB_CANCELLED;
+    if (!cancelled && entry->sent_bytes > 0 && checksum_of(entry) != entry->checksum)
+        record->flags |= MPILAB_CHANGED;
     /* For a message that was too long, the source and the length are known. */
     if (record->flags & MPILAB_RECEIVES &&
         (error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE))
