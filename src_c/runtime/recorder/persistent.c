@@ -14,7 +14,7 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, i
 }
 
 static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI_Request *request,
-               const void *buffer, int count, MPI_Datatype datatype, int err)
+               const void *buffer, int count, MPI_Datatype datatype, int peer, int err)
 {
     if (request == NULL)
         record->flags |= MPILAB_NULL_REQUESTS;
@@ -26,7 +26,7 @@ static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI
         entry->prototype = *record;
         entry->prototype.flags = (uint16_t)(flags | MPILAB_NONBLOCKING);
         if (flags & MPILAB_SENDS)
-            request_sends(entry, buffer, count, datatype);
+            request_sends(entry, buffer, count, datatype, peer);
     }
     return record_end_blocking(record, err);
 }
@@ -38,7 +38,7 @@ static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI
         const int flags = the_flags;                                                        \
         struct mpilab_record *record =                                                      \
             begin(MPILAB_##name, flags, count, datatype, peer, tag, comm, CALL_SITE);       \
-        return end(record, flags, comm, request, buffer, count, datatype,                   \
+        return end(record, flags, comm, request, buffer, count, datatype, peer,             \
                    real(buffer, count, datatype, peer, tag, comm, request));                \
     }
 

@@ -77,13 +77,13 @@ BLOCKING_SEND(Bsend, PMPI_Bsend, 0)
 BLOCKING_SEND(Ssend, PMPI_Ssend, MPILAB_SYNCHRONOUS)
 BLOCKING_SEND(Rsend, PMPI_Rsend, 0)
 
-static int send_started(int err, const void *buffer, int count, MPI_Datatype datatype,
+static int send_started(int err, const void *buffer, int count, MPI_Datatype datatype, int dest,
                         const MPI_Request *request)
 {
     struct pending *entry =
         err == MPI_SUCCESS && recorder_is_on() ? request_find(*request, request) : NULL;
     if (entry != NULL) {
-        request_sends(entry, buffer, count, datatype);
+        request_sends(entry, buffer, count, datatype, dest);
         request_started(entry);
     }
     return err;
@@ -96,7 +96,7 @@ static int send_started(int err, const void *buffer, int count, MPI_Datatype dat
             transfer_begin(MPILAB_##name, MPILAB_SENDS | MPILAB_NONBLOCKING | (more_flags), count, \
                            datatype, dest, tag, comm, CALL_SITE);                                  \
         const int err = record_end_start(record, comm, request, real(SEND_VALUES, comm, request)); \
-        return send_started(err, buffer, count, datatype, request);                                \
+        return send_started(err, buffer, count, datatype, dest, request);                          \
     }
 
 NONBLOCKING_SEND(Isend, (recorder_is_strict() ? PMPI_Issend : PMPI_Isend), STRICT_FLAG)

@@ -136,7 +136,8 @@ void requests_mark_leaks(void);
 struct pending *request_append(const MPI_Request *request, MPI_Comm comm);
 struct pending *request_find(MPI_Request handle, const MPI_Request *variable);
 /* In strict mode, keep in mind what a request sends, if it is in one piece; and what that is now. */
-void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype);
+void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype,
+                   int dest);
 void request_started(struct pending *entry);
 /* The operation is over, with the class of an error or MPI_SUCCESS. */
 void request_completed(struct pending *entry, const MPI_Status *status, int error_class);

@@ -56,11 +56,12 @@ static uint64_t checksum_of(const struct pending *entry)
     return sum;
 }
 
-void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype)
+void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype,
+                   int dest)
 {
     int numbers, addresses, types, combiner = MPI_COMBINER_DUP, size = 0;
     MPI_Aint lower_bound, extent = 0;
-    if (!recorder_is_strict() || count <= 0)
+    if (!recorder_is_strict() || count <= 0 || dest == MPI_PROC_NULL)
         return;
     /* What a derived type covers can be in several pieces, and is unknown in SMPI. */
     PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner);
