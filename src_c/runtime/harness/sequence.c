@@ -2,8 +2,8 @@
  * call to the next must fit the communicator of the next.
  *
  *   again      three times on the same communicator
- *   roots      the same, but no rank waits for the others between the calls, and each has another root:
- *              the rank halfway around, the next one, the case's own
+ *   roots      the same, but no rank waits for the others between the calls, and each has another
+ *              root: the rank halfway around, the next one, the case's own
  *   duplicate  on a communicator, then on a duplicate of it, made after the first call
  *   parts      on a communicator, on one of its first ranks (two of three), on the first one again;
  *              the other ranks do not take part in the second call

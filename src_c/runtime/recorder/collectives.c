@@ -100,7 +100,10 @@ static int is_alone(MPI_Comm comm)
 
 static void *moved(const void *buffer, const int displs[], MPI_Comm comm)
 {
-    return buffer != MPI_IN_PLACE && is_alone(comm) ? (char *)buffer + displs[0] : (void *)buffer;
+    /* In integers: a buffer without elements may be NULL. */
+    const uintptr_t distance =
+        buffer != MPI_IN_PLACE && is_alone(comm) ? (uintptr_t)(intptr_t)displs[0] : 0;
+    return (void *)((uintptr_t)buffer + distance);
 }
 
 static const int *unmoved(const int displs[], MPI_Comm comm)
