@@ -80,8 +80,9 @@ BLOCKING_SEND(Rsend, PMPI_Rsend, 0)
 static int send_started(int err, const void *buffer, int count, MPI_Datatype datatype, int dest,
                         const MPI_Request *request)
 {
-    struct pending *entry =
-        err == MPI_SUCCESS && recorder_is_on() ? request_find(*request, request) : NULL;
+    if (err != MPI_SUCCESS || !recorder_is_on() || !recorder_is_strict())
+        return err;
+    struct pending *entry = request_find(*request, request);
     if (entry != NULL) {
         request_sends(entry, buffer, count, datatype, dest);
         request_started(entry);
