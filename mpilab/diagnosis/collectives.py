@@ -30,6 +30,7 @@ from mpilab.runners.result import DONE
 from mpilab.trace.callsites import source_line, source_text
 from mpilab.trace.matching import ALIKE, MOST_REPORTED, ROOT_DIFFERS
 from mpilab.trace.recording import COLLECTIVE, WORLD, Call, operations
+from mpilab.util.text import C_COMMENT
 
 # Broken barriers: a rank can leave before all others have entered.
 
@@ -137,7 +138,6 @@ SHOWN = 8
 _NAME = re.compile(r"\bMPI_COMM_WORLD\b")
 # The first line of a function that others may call, such as a kernel; not a prototype.
 _DEFINITION = re.compile(r"(?:int\s+(\w+)\s*\(|MPILAB_([A-Z]+)\((\w+)\))(?!.*;\s*$)")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SYMBOL = "ompi_mpi_comm_world"  # MPI_COMM_WORLD is its address in Open MPI
 
 
@@ -159,7 +159,7 @@ def diagnose_world(source: str, object_file: str | Path) -> Diagnosis | None:
 
 def _lines_with_world(source: str) -> dict[int, str]:
     """{number: text} of the lines of `source` that use MPI_COMM_WORLD outside of comments."""
-    code = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    code = C_COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
     texts = source.split("\n")
     return {
         number: texts[number - 1]

@@ -30,6 +30,7 @@ from mpilab.trace.recording import (
     Call,
     operations,
 )
+from mpilab.util.text import C_COMMENT
 
 # Requests passed to a call although no call had started them, or no requests at all: NULL.
 
@@ -110,7 +111,6 @@ LOOKED_AT = 256  # calls of a rank that are compared with each other
 OWN_ELEMENT = "Until it is complete, every request needs its own variable or array element"
 # The request is the last argument: '&request)', '&requests[n++])'.
 _VARIABLE = re.compile(r"&\s*(\w+\s*(?:\[[^\]&]*\])?)\s*\)+$")
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 LINES_OF_A_CALL, LINES_BETWEEN = 4, 40
 
 
@@ -272,7 +272,7 @@ class _Source:
         """The request argument of a call: 'request', 'requests[i]'; '' if unknown."""
         text = self.text(call.site, LINES_OF_A_CALL)
         text = text[max(text.find(call.name), 0) :].partition(";")[0]
-        found = _VARIABLE.search(_COMMENT.sub("", text).strip())
+        found = _VARIABLE.search(C_COMMENT.sub("", text).strip())
         name = "".join(found[1].split()) if found else ""
         return "" if "++" in name or "--" in name else name
 

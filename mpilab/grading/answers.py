@@ -78,8 +78,8 @@ def answer_cells(notebook: NotebookNode) -> dict[str, str]:
 
 def is_blank(source: str, stub: str) -> bool:
     """True if an answer is empty or equals its stub, ignoring whitespace around its lines."""
-    bare = _bare(source)
-    return not bare or bare == _bare(stub)
+    bare = stripped(source)
+    return not bare or bare == stripped(stub)
 
 
 def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str], list[Problem]]:
@@ -349,5 +349,6 @@ def _newlines(source: str) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _bare(source: str) -> str:
+def stripped(source: str) -> str:
+    """The source with each of its lines stripped: what stays the same when it is indented."""
     return "\n".join(line.strip() for line in source.strip().splitlines())

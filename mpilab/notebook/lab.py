@@ -16,7 +16,7 @@ from typing import Any
 from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis.model import NUMBERS
 from mpilab.errors import InputError
-from mpilab.grading.answers import answer_cells, is_blank
+from mpilab.grading.answers import answer_cells, is_blank, stripped
 from mpilab.grading.release import solutions
 from mpilab.judging import agreement, judge, rubric
 from mpilab.judging.calls import call
@@ -646,13 +646,9 @@ def _state(source: str, about: Mapping[str, Any], found: Found | None) -> str:
         return BLANK
     if found is None or not found.answer:
         return WRITTEN
-    if _bare(found.answer) not in _bare(source):
+    if stripped(found.answer) not in stripped(source):
         return CHANGED
     return PASSED if found.passed else FAILED
-
-
-def _bare(text: str) -> str:
-    return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def _row(lab: LabProgress) -> str:

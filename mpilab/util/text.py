@@ -13,6 +13,9 @@ from typing import Any
 from mpilab.errors import InputError
 from mpilab.util.files import atomic_write
 
+# A comment in C, also one that does not end.
+C_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
 # Held while Python text becomes a tree.
 _parsing = threading.RLock()
 
