@@ -390,6 +390,7 @@ SHOWN = 16
 REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
 SPLIT, FILE, VIEW = "split collective", "file", "view"
 GROUP, MEMORY = "group", "block of memory"
+UNRECEIVED = "unexpected message"  # the pattern if nothing else is left
 PATTERNS = {
     REQUEST: "request leaked",
     COMMUNICATOR: "communicator leaked",
@@ -399,7 +400,7 @@ PATTERNS = {
     SPLIT: "split collective never ended",
     FILE: "file never closed",
     VIEW: "view left on the file",
-    MESSAGE: "unexpected message",
+    MESSAGE: UNRECEIVED,
 }
 HINTS = {
     REQUEST: "Every request must be completed: add MPI_Wait(&request, MPI_STATUS_IGNORE), or "

@@ -18,6 +18,7 @@ from mpilab.cases.output import wrong_calls
 from mpilab.diagnosis import diagnose, model
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnosis
 from mpilab.diagnosis.render import bounded
+from mpilab.diagnosis.requests import UNRECEIVED
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
 from mpilab.judging.rubric import MOST, PARTNERS, Exercise, Item, right_value, trusted
@@ -411,7 +412,7 @@ def _wrong(item: Item, result: Result, known: Known) -> Wrong | None:
     except Exception as error:  # whatever a recording contains, the grader continues
         faults.record(error, f"judging {result.case.describe()}")
         raise Ungradable("its output could not be read") from error
-    if found is None or found.kind == LEAK:
+    if found is None or (found.kind == LEAK and not _reaches_the_next_call(found, result)):
         if result.case.collective == "barrier":
             _need_recording(result)  # nothing else shows whether it was a barrier
         wrong = _wrong_counts(item, result, found)
@@ -428,6 +429,12 @@ def _wrong(item: Item, result: Result, known: Known) -> Wrong | None:
     if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == found.kind:
         told = result.diagnosis
     return Wrong(result, f"{told.headline.rstrip('.')}.", diagnosis=told)
+
+
+def _reaches_the_next_call(leak: Diagnosis, result: Result) -> bool:
+    """Whether calls of a sequence leave messages that nobody receives, so that the next call gets
+    them instead of its own."""
+    return leak.pattern == UNRECEIVED and bool(result.case.sequence)
 
 
 _TIMES = {1: "once", 2: "a second time", 3: "a third time"}
@@ -495,6 +502,8 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
         recording = _need_recording(result.of_last_call())
         last = counts(recording, result.case.levels)
         got |= {name: last[name] for name in last if name not in _LEFT_BEHIND}
+    if leak is not None and leak.pattern == UNRECEIVED:
+        got["leaks"] = max(got["leaks"], 1)  # the recording counts what was made and not freed
     wrong: dict[str, str] = {}
     for what, formula in item.counted:
         if what == PARTNERS:
