@@ -22,7 +22,7 @@ int simulated_is_derived(MPI_Datatype datatype)
     return combiner != MPI_COMBINER_NAMED;
 }
 
-/* Sums and products may overflow, as in MPI itself; the jail's shim refuses to use such a type. */
+/* Sums, differences and products may overflow, as in MPI itself; the jail's shim refuses to use such a type. */
 static MPI_Aint sum(MPI_Aint one, MPI_Aint other)
 {
     return (MPI_Aint)((uint64_t)one + (uint64_t)other);
@@ -75,8 +75,8 @@ static int within(const struct bounds *bounds, int err, MPI_Datatype *type)
     if (err != MPI_SUCCESS)
         return err;
     MPI_Datatype unbounded = *type;
-    err = simulated_type_create_resized(unbounded, bounds->low, sum(bounds->high, -bounds->low),
-                                        type);
+    const MPI_Aint extent = (MPI_Aint)((uint64_t)bounds->high - (uint64_t)bounds->low);
+    err = simulated_type_create_resized(unbounded, bounds->low, extent, type);
     PMPI_Type_free(&unbounded);
     return err;
 }
