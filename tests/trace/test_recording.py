@@ -23,6 +23,7 @@ from mpilab.trace.recording import (
     MESSAGE,
     NOBODY,
     NONE,
+    NULL_REQUESTS,
     POLLS,
     RECEIVES,
     RECORD,
@@ -283,7 +284,8 @@ def test_both_languages_agree_on_flags_and_names_of_calls(tmp_path):
         'int main(void) { MPILAB_OPERATIONS(X) printf("%d %d %d %d %d %d %d %d %d %d %d\\n",\n'
         "MPILAB_SENDS, MPILAB_RECEIVES, MPILAB_NONBLOCKING, MPILAB_COLLECTIVE, MPILAB_WAITS,\n"
         "MPILAB_POLLS, MPILAB_SYNCHRONOUS, MPILAB_CANCELLED, MPILAB_ANY, MPILAB_NOBODY,\n"
-        'MPILAB_NONE); printf("%d %d\\n", MPILAB_CHANGED, MPILAB_WORLD);\n'
+        'MPILAB_NONE); printf("%d %d %d\\n", MPILAB_NULL_REQUESTS, MPILAB_CHANGED,\n'
+        "MPILAB_WORLD);\n"
         "return 0; }\n"
     )
     subprocess.run([openmpi.tool("mpicc"), str(program), "-o", str(tmp_path / "names")], check=True)
@@ -293,7 +295,7 @@ def test_both_languages_agree_on_flags_and_names_of_calls(tmp_path):
         f"{number} {name.removeprefix('MPI_')}" for number, name in operations().items()
     ]
     assert values.split() == [str(1 << bit) for bit in range(8)] + [str(ANY), str(NOBODY), "-1"]
-    assert more.split() == [str(CHANGED), str(WORLD)]
+    assert more.split() == [str(NULL_REQUESTS), str(CHANGED), str(WORLD)]
     assert len(set(operations().values())) == len(operations())
 
 

@@ -8,9 +8,7 @@
  * types, only the bounds of the resized ones should count. */
 #include "simulated.h"
 #undef PMPI_Type_contiguous
-#undef PMPI_Type_vector
 #undef PMPI_Type_create_hvector
-#undef PMPI_Type_indexed
 #undef PMPI_Type_create_hindexed
 #undef PMPI_Type_create_struct
 #undef PMPI_Type_dup
@@ -22,7 +20,8 @@ int simulated_is_derived(MPI_Datatype datatype)
     return combiner != MPI_COMBINER_NAMED;
 }
 
-/* Sums, differences and products may overflow, as in MPI itself; the jail's shim refuses to use such a type. */
+/* Sums, differences and products may overflow, as in MPI itself; the jail's shim refuses to use such
+ * a type. */
 static MPI_Aint sum(MPI_Aint one, MPI_Aint other)
 {
     return (MPI_Aint)((uint64_t)one + (uint64_t)other);
@@ -81,10 +80,12 @@ static int within(const struct bounds *bounds, int err, MPI_Datatype *type)
     return err;
 }
 
+/* 0 for the null handle, which the constructors then refuse. */
 static MPI_Aint extent_of(MPI_Datatype type)
 {
     MPI_Aint lower_bound, extent = 0;
-    PMPI_Type_get_extent(type, &lower_bound, &extent);
+    if (type != MPI_DATATYPE_NULL)
+        PMPI_Type_get_extent(type, &lower_bound, &extent);
     return extent;
 }
 
@@ -112,8 +113,6 @@ int simulated_type_create_hvector(int count, int length, MPI_Aint stride, MPI_Da
 
 int simulated_type_vector(int count, int length, int stride, MPI_Datatype of, MPI_Datatype *type)
 {
-    if (of == MPI_DATATYPE_NULL)
-        return PMPI_Type_vector(count, length, stride, of, type);
     return simulated_type_create_hvector(count, length, product(stride, extent_of(of)), of, type);
 }
 
@@ -149,7 +148,7 @@ static int *same_lengths(int count, int length)
 
 static MPI_Aint *in_bytes(int count, const int displs[], MPI_Datatype of)
 {
-    const MPI_Aint extent = of == MPI_DATATYPE_NULL ? 0 : extent_of(of);
+    const MPI_Aint extent = extent_of(of);
     MPI_Aint *const all = malloc((size_t)(count > 0 ? count : 1) * sizeof *all);
     for (int i = 0; all != NULL && i < count; i++)
         all[i] = product(displs[i], extent);
