@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_emulated_ranks import SOURCE
+from test_emulated_ranks import built
 
-from mpilab.kernels.build import build
 from mpilab.util.kit import ROOT
 
 CYCLES = int(os.environ.get("MPILAB_CYCLES", "20"))
@@ -26,7 +25,7 @@ SECONDS = 30  # that a cycle may take on a busy machine; normally about one
 def test_cycles_of_up_run_crash_and_down_leave_nothing(namespaces, tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
-    library = build(SOURCE, tmp_path).library
+    library = built(tmp_path)
     here = Path(__file__).parent
     environment = os.environ | {"TMPDIR": str(folder), "PYTHONPATH": f"{here}:{ROOT}"}
     done = subprocess.run(

@@ -44,22 +44,37 @@ BODIES = {
     MPI_Barrier(comm);
     if (rank == size - 1) *(volatile int *)8 = 1; /* crashes */
     MPI_Barrier(comm);""",
-    # In a call of MPI, the others would see that a connection broke, and abort, maybe before mpirun
-    # has seen the status.
-    "leaves": "if (rank == size - 1) _exit(7); for (;;) pause();",
+    # In a call of MPI, also in the barrier before this kernel, the others would see that a
+    # connection broke, and abort, maybe before mpirun has seen the status: they say when they are
+    # in no call.
+    "leaves": """
+    int file = open(FIFO, rank < size - 1 ? O_WRONLY : O_RDONLY);
+    char byte = 0;
+    if (rank < size - 1 && write(file, &byte, 1) == 1)
+        for (;;) pause();
+    for (int left = size - 1; left > 0; left--)
+        if (read(file, &byte, 1) != 1) return MPI_ERR_OTHER;
+    _exit(7);""",
     "endless": """
     if (rank == size - 1)
         for (volatile int i = 0;;) i++; /* computes */
     MPI_Recv(recvbuf, 1, MPI_INT, size - 1, 3, comm, MPI_STATUS_IGNORE);""",
 }
 SOURCE = source_of(
-    BODIES, preamble='#include "mpilab.h"\n#include <stdio.h>\n#include <unistd.h>\n'
+    BODIES,
+    preamble='#include "mpilab.h"\n#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n',
 )
+
+
+def built(folder):
+    """The library of these kernels in an empty folder."""
+    os.mkfifo(folder / "fifo")
+    return build(SOURCE.replace("FIFO", f'"{folder}/fifo"'), folder).library
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return build(SOURCE, tmp_path_factory.mktemp("ranks")).library
+    return built(tmp_path_factory.mktemp("ranks"))
 
 
 def run(library, name, hosts, ranks=4, *, limit=LIMIT, work=None, names=None, **case):
@@ -179,7 +194,7 @@ class TestFailures:
         assert where[2] == line_of(SOURCE, "/* crashes */")
 
     def test_a_rank_that_leaves_on_another_host_is_told_with_its_status(self, library, pair):
-        result = run(library, "leaves", pair, 4)
+        result = run(library, "leaves", pair, 2, names=list(pair.names))
         assert result.outcome == CRASH
         assert result.crashed == (None, "exit status 7")
 
