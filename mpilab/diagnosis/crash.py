@@ -66,9 +66,15 @@ MEANINGS = {
     ),
     COMPILERS_TRAP: (
         "it did what C leaves undefined",
-        "The compiler puts a trap where C defines no result: a division by 0, for example, or the "
-        "use of a null pointer. Which values do the variables in this line have on this rank? "
-        "%%kernel --sanitize tells more.",
+        "The compiler puts a trap where C defines no result: an index outside of its array, for "
+        "example, or a division by 0. Which values do the variables in this line have on this "
+        "rank? %%kernel --sanitize tells more.",
+    ),
+    OUT_OF_BOUNDS: (
+        "most likely, an index is outside of its array",
+        "How many elements does the array in this line have, and which index is used here on this "
+        "rank, with this number of ranks? The last index is one less than the number of elements. "
+        "If it is a pointer: is it NULL? %%kernel --sanitize tells which.",
     ),
     ASSERTION: (
         "an assertion failed",
@@ -135,11 +141,12 @@ WHILE_COPYING = (
     "It happened while a message was copied, or after the kernel had returned. Is a buffer in one "
     "of these calls NULL, too short or already freed? Did the kernel free comm?"
 )
+_INDEX = re.compile(r"\w\s*\[")
 _CALLS_ABORT = re.compile(r"\b(abort|assert)\s*\(")
 FIRST_PAGES = 1 << 16
 UNKNOWN_ADDRESS = (1 << 64) - 1  # set by the recorder; no pointer can have such an address
 # The recorder notes their ranks.
-_CAUGHT = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS")
+_CAUGHT = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGABRT", "SIGSYS")
 # Stacks are in the top 16 GiB of the address space (x86-64, and others with 48 bits); shared
 # libraries are below.
 STACK_TOPS, STACK_RANGE = (1 << 47, 1 << 48), 1 << 34
@@ -281,8 +288,9 @@ def _pattern(evidence: Evidence, rank: int, what: str) -> str:
     signal = signal_name(number) if number else what
     if signal == "SIGFPE":
         return DIVISION_BY_ZERO
-    if signal == "SIGILL":
-        return COMPILERS_TRAP
+    if signal in ("SIGILL", "SIGTRAP"):  # a compiler's trap on x86-64, on aarch64
+        place, _ = _place(evidence, rank)
+        return OUT_OF_BOUNDS if place and _INDEX.search(place.text) else COMPILERS_TRAP
     if signal == "SIGABRT":
         return _last_words(evidence, rank)
     if signal == "SIGSYS":

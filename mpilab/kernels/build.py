@@ -43,7 +43,8 @@ TOOL_S = 60.0  # for nm, objcopy and objdump
 # would exhaust the machine's memory before the time limit.
 MEMORY_LIMIT = 4 << 30
 # Tail calls would hide the kernel's line of an MPI call; with DWARF 5 from gcc 12, addr2line 2.40
-# reports the wrong file.
+# reports the wrong file. An index outside of its array ends the rank, which could otherwise go on
+# and be right by luck.
 FLAGS = (
     "-std=c11",
     "-fPIC",
@@ -51,6 +52,8 @@ FLAGS = (
     "-gdwarf-4",
     "-fno-omit-frame-pointer",
     "-fno-optimize-sibling-calls",
+    "-fsanitize=bounds",
+    "-fsanitize-undefined-trap-on-error",
 )
 # An undeclared function is an error at its line, as it is by default in newer compilers.
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
@@ -59,6 +62,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declarati
 SANITIZERS = (
     "-O1",
     "-fsanitize=address,undefined",
+    "-fno-sanitize-undefined-trap-on-error",
     "-fno-sanitize-recover=undefined",
     "-fno-builtin-malloc",
     "-fno-builtin-calloc",

@@ -32,6 +32,7 @@ WASM2C = ("1.0.32", "1.0.36")
 _TARGET = (
     *("clang", "--target=wasm32-wasi", "-std=c11", "-O2", "-mexec-model=reactor"),
     *("-Wno-error=implicit-function-declaration", "-Dmain=main_in_kernel"),
+    *("-fsanitize=array-bounds", "-fsanitize-trap=array-bounds"),  # as in a native run
     # Headers of what is not offered may be included: the linker says what is missing.
     *(f"-D_WASI_EMULATED_{what}" for what in ("GETPID", "MMAN", "PROCESS_CLOCKS", "SIGNAL")),
 )

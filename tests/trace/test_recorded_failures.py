@@ -146,6 +146,9 @@ ERRORS = {
 CRASHES = {
     "segfault": "if (rank == 1) *(volatile int *)8 = 1; /* here */\nMPI_Barrier(comm);",
     "bus": "if (rank == 1) raise(SIGBUS); /* here */\nMPI_Barrier(comm);",
+    "trap": "if (rank == 1) __builtin_trap(); /* here */\nMPI_Barrier(comm);",
+    # What that is on aarch64.
+    "breakpoint": "if (rank == 1) raise(SIGTRAP); /* here */\nMPI_Barrier(comm);",
     "abort": "if (rank == 1) abort(); /* here */\nMPI_Barrier(comm);",
     "freed": """
     char *volatile memory = malloc(100);
@@ -500,6 +503,8 @@ def test_a_kernel_may_handle_errors_itself(record):
     [
         ("segfault", signal.SIGSEGV, 8),
         ("bus", signal.SIGBUS, None),
+        ("trap", signal.SIGILL, None),
+        ("breakpoint", signal.SIGTRAP, None),
         ("abort", signal.SIGABRT, None),
         ("freed", signal.SIGABRT, None),
         ("divided", signal.SIGFPE, None),

@@ -21,8 +21,8 @@
 #define SENT_BY_SYSTEM 0
 #endif
 
-enum { FATAL_SIGNALS = 6, STACK_BYTES = 1 << 16 };
-static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
+enum { FATAL_SIGNALS = 7, STACK_BYTES = 1 << 16 };
+static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 static struct sigaction before[FATAL_SIGNALS];
 
 /* Handlers run on a separate stack: the kernel may have exhausted the usual one. */
@@ -98,8 +98,8 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context)
         if (fatal[i] == number)
             sigaction(number, &before[i], NULL);
     /* A faulting instruction faults again; a signal that was sent must be sent again, and a refused
-     * system call is not repeated. */
-    if (info->si_code <= 0 || number == SIGABRT || number == SIGSYS)
+     * system call or a trap of x86-64 is not repeated. */
+    if (info->si_code <= 0 || number == SIGABRT || number == SIGSYS || number == SIGTRAP)
         pthread_kill(pthread_self(), number);
     errno = error;
 }

@@ -15,8 +15,8 @@
 
 #define UNKNOWN_ADDRESS UINT64_MAX
 
-enum { FATAL_SIGNALS = 5, STACK_BYTES = 1 << 17, EXITED_EARLY = 97 };
-static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { FATAL_SIGNALS = 6, STACK_BYTES = 1 << 17, EXITED_EARLY = 97 };
+static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 static struct sigaction before[FATAL_SIGNALS];
 /* Handlers run on a separate stack: the kernel may have exhausted the rank's. */
 static _Alignas(64) char handler_stack[STACK_BYTES];
@@ -83,8 +83,9 @@ static void hand_on(int number, siginfo_t *info, void *context, const struct sig
         handler->sa_sigaction(number, info, context);
     else if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN)
         handler->sa_handler(number);
-    /* A faulting instruction faults again; a signal that was sent must be sent again. */
-    if (info->si_code <= 0 || number == SIGABRT)
+    /* A faulting instruction faults again; a signal that was sent must be sent again, and a trap of
+     * x86-64 is not repeated. */
+    if (info->si_code <= 0 || number == SIGABRT || number == SIGTRAP)
         raise(number);
 }
 
