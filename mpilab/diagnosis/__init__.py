@@ -233,7 +233,7 @@ def _after_the_end(evidence: Evidence) -> Diagnosis | None:
         changed = requests.changed(evidence)
         also = (f"Besides, {changed.headline}.",) if changed is not None else ()
         return replace(found, notes=(*found.notes, *also, *requests.besides(evidence, found)))
-    return requests.changed(evidence) or requests.leak(evidence)
+    return requests.changed(evidence) or wrong_result.mixed_up(evidence) or requests.leak(evidence)
 
 
 def _sanitizer(evidence: Evidence) -> Diagnosis | None:

@@ -572,6 +572,7 @@ _HINT_OF_ROOTS = (
     "others are still in this one: with MPI_ANY_SOURCE, a rank can get a message of the next call "
     "first. Name the rank that you receive from."
 )
+MIXED_UP = "a message of another call"
 
 
 def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
@@ -579,7 +580,7 @@ def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
     case, outputs = evidence.result.case, evidence.result.outputs
     wrong = wrong_calls(case, outputs) if case.sequence else {}
     for number, ranks in wrong.items():
-        earlier = case.earlier()
+        earlier, mixed = case.earlier(), mixed_up(evidence)
         size = earlier[number].ranks
         where = f", on a communicator of {size} of the {case.ranks} ranks," * (size < case.ranks)
         return Diagnosis(
@@ -588,8 +589,41 @@ def wrong_earlier(evidence: Evidence) -> Diagnosis | None:
             f"{model.ranks(ranks)}",
             hint=_HINT_OF_ROOTS if case.sequence == "roots" else _HINT_OF_CALLS,
             ranks=ranks,
+            places=() if mixed is None else mixed.places,
         )
     return None
+
+
+def mixed_up(evidence: Evidence) -> Diagnosis | None:
+    """The Diagnosis of calls from different roots that got the right messages by luck: a receive
+    from any rank may as well get a message of the next call. None if there is no such receive."""
+    result = evidence.result
+    if result.case.sequence != "roots" or result.recording is None:
+        return None
+    outputs = sorted(result.outputs, key=lambda output: output.rank)
+    found = result.recording.mixed_up([output.spans_ns[:, 0] for output in outputs])
+    if not found:
+        return None
+    messages = result.recording.messages
+    found.sort(key=lambda pair: messages["dest"][pair[0]])
+    receives = [
+        call
+        for message, _ in found
+        for call in evidence.calls(
+            int(messages["dest"][message]), [int(messages["receive_record"][message])]
+        )
+    ]
+    first, other = receives[0], messages[found[0][1]]
+    return Diagnosis(
+        WRONG_RESULT,
+        f"right only by luck: {first.name}{evidence.at(first)} of rank {first.rank} receives from "
+        f"any rank (MPI_ANY_SOURCE), and may get what rank {other['source']} sends it in a later "
+        "call",
+        MIXED_UP,
+        _HINT_OF_ROOTS,
+        ranks=tuple(dict.fromkeys(call.rank for call in receives)),
+        places=evidence.places(receives, "receive from any rank here"),
+    )
 
 
 def _of_many_blocks(evidence: Evidence, case: Case, differences: Sequence[Difference]) -> Diagnosis:

@@ -5,6 +5,7 @@ src_c/runtime/recorder/record.h.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -355,6 +356,63 @@ class Recording:
                 known[rank] |= told[number]
         return known
 
+    def mixed_up(self, begins_ns: Sequence[NDArray[np.int64]]) -> list[tuple[int, int]]:
+        """[(message, message of a later call)]: numbers of messages of which a receive from any
+        rank got the first, and may get the second instead, or has got it (then both are the same).
+
+        begins_ns   for each rank, when each call of the kernel begins there.
+
+        A receive may get what is sent to its rank before its completion is known to the sender,
+        with the same communicator and tag; two messages of one rank do not overtake. Whether an MPI
+        collective in between orders them is not examined: with any such call, the list is empty.
+        """
+        if not any(map(_receives_from_any, self.ranks)) or any(map(_meets_others, self.ranks)):
+            return []
+        columns = ["communicator", "tag", "dest", "source", "send_record", "receive_record"]
+        rows = self.messages[columns].tolist()
+        sent_in = [
+            _call_at(begins_ns[source], self.ranks[source].records, sent)
+            for *_, source, sent, _ in rows
+        ]
+        # {communicator, tag, dest: {source, call: its first message}}
+        first: defaultdict[tuple[int, ...], dict[tuple[int, int], int]] = defaultdict(dict)
+        for number, (*key, source, _, _) in enumerate(rows):
+            first[tuple(key)].setdefault((source, sent_in[number]), number)
+        known, got = self._known_receives()
+        found = []
+        for number, (*key, source, _, received) in enumerate(rows):
+            dest, records = key[-1], self.ranks[key[-1]].records
+            if number not in got or records["peer"][received] != ANY:
+                continue
+            awaited_in = _call_at(begins_ns[dest], records, received)
+            if sent_in[number] > awaited_in:
+                found.append((number, number))
+                continue
+            others = [
+                other
+                for (sender, call), other in first[tuple(key)].items()
+                if sender != source and call > awaited_in and known[other][dest] < got[number]
+            ]
+            found += [(number, min(others))] if others else []
+        return found
+
+    def _known_receives(self) -> tuple[dict[int, NDArray[np.int64]], dict[int, int]]:
+        """({message: of how many receives of each rank its sender knows}, {message: its number
+        among the receives of its rank, from 1}): vector clocks.
+
+        Source: F. Mattern, "Virtual Time and Global States of Distributed Systems", 1989.
+        """
+        clocks = np.zeros((len(self.ranks), len(self.ranks)), np.int64)
+        known, got = {}, {}
+        for what, rank, number in _in_order(self.ranks, self.messages):
+            if what == _BEGAN:
+                known[number] = clocks[rank].copy()
+            elif what == _RECEIVED:
+                np.maximum(clocks[rank], known[number], out=clocks[rank])
+                clocks[rank, rank] += 1
+                got[number] = int(clocks[rank, rank])
+        return known, got
+
     @property
     def rounds(self) -> int:
         """Depth of the happens-before graph of the messages; 0 without messages."""
@@ -452,6 +510,22 @@ def _numbered(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     numbered = np.empty(len(groups), np.int64)
     numbered[order] = (in_order << 32) + places - first
     return numbered
+
+
+def _call_at(begins_ns: NDArray[np.int64], records: NDArray[np.void], record: int) -> int:
+    """In which call of the kernel a rank made the call to MPI of this record, from 0."""
+    return int(np.searchsorted(begins_ns, records["begin_ns"][record], side="right")) - 1
+
+
+def _receives_from_any(rank: RankRecording) -> bool:
+    records = rank.records
+    return bool(((records["flags"] & RECEIVES != 0) & (records["peer"] == ANY)).any())
+
+
+def _meets_others(rank: RankRecording) -> bool:
+    """Whether the rank calls a collective of MPI with others."""
+    records = rank.records
+    return bool(((records["flags"] & COLLECTIVE != 0) & (records["members"] != 1)).any())
 
 
 # The happens-before order. Source: L. Lamport, "Time, Clocks, and the Ordering of Events in a
