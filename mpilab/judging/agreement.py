@@ -6,11 +6,11 @@ pass. A simulated run takes hundredths of a second, so it is simulated on many c
 the native kernel runs on fewer: those that the rubric names for it or, if the first witness found
 an item wrong, only that case. An item passes only if both find it right.
 
-Wrong data on Open MPI prove an answer wrong. Where else the two witnesses disagree, or the case is
-too large for Open MPI, a third one, native, is asked about that case: an item fails if two find
-it wrong, with the native run's explanation, unless only SimGrid crashed, twice. Otherwise it
-is ungradable, because the jail may be at fault: its addresses and `long` have 32 bits. So it is
-where both are right, but not by the same messages.
+Wrong data on Open MPI prove an answer wrong. Where else the two witnesses disagree, or the case has
+many ranks, a third one, native, is asked about that case: an item fails if two find it wrong, with
+the native run's explanation, unless only SimGrid crashed, twice. Otherwise it is ungradable,
+because the jail may be at fault: its addresses and `long` have 32 bits. So it is where both are
+right, but not by the same messages.
 
 Without the jail, the first witness is a native simulation, whose wrong data are proof as well, and
 there is no third. An answer that calls what SimGrid cannot simulate is run on Open MPI alone,
@@ -44,8 +44,9 @@ from mpilab.runners.simgrid import CANNOT_SIMULATE
 MOST_REAL_RANKS = 64
 # How many cases of an item, on how many ranks, are tried first where one failure is enough.
 FEW, FEW_RANKS = 4, 8
-# The most ranks with which an answer that cannot be simulated is run on Open MPI.
-MOST_RANKS_ALONE = 16
+# With more, Open MPI is asked only where nothing else can decide: to start 64 ranks takes 10 s of
+# processor time.
+USUAL_REAL_RANKS = 16
 NOT_TRIED = frozenset({ERROR, SKIPPED})
 # What messages are compared by.
 _ENDS = ["source", "dest"]
@@ -149,7 +150,7 @@ def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
     pairs = []
     for item in exercise.items:
         wrong = next((case for case in item.every if found.wrong(item, case)), None)
-        cases = item.cases if wrong is None else [wrong] * _can_run(wrong)
+        cases = item.cases if wrong is None else [wrong] * _can_run(found.of(wrong))
         if wrong is not None and found.of(wrong).outcome == SPENT:
             continue
         pairs += [(on_open_mpi(case), item.id) for case in cases]
@@ -222,7 +223,7 @@ def run_alone(exercise: Exercise) -> Exercise:
     """
 
     def moved(item: Item) -> Item:
-        few = [case for case in item.simulated if case.ranks <= MOST_RANKS_ALONE]
+        few = [case for case in item.simulated if case.ranks <= USUAL_REAL_RANKS]
         if not few and not item.cases:
             fewest = min((case.ranks for case in item.simulated), default=0)
             few = [case for case in item.simulated if case.ranks == fewest <= MOST_REAL_RANKS]
@@ -318,9 +319,13 @@ def on_open_mpi(case: Case) -> Case:
     return replace(case, platform="", places=case.levels.places) if case.platform else case
 
 
-def _can_run(case: Case) -> bool:
-    """Whether Open MPI can be asked about a case: it has no latencies of its choice here."""
-    return case.ranks <= MOST_REAL_RANKS and not case.latencies
+def _can_run(first: Result) -> bool:
+    """Whether to ask Open MPI about a case, which has no latencies of its choice there.
+
+    A crash may be SimGrid's own, in any simulation.
+    """
+    most = MOST_REAL_RANKS if first.outcome == CRASH else USUAL_REAL_RANKS
+    return first.case.ranks <= most and not first.case.latencies
 
 
 def judge_exercise(
@@ -427,7 +432,7 @@ def _item(
             return judge.failed(exercise, item, spent)
         if wrong and really:
             return judge.failed(exercise, item, really)
-        if wrong and real is None and not _can_run(case) and not found.isolated:
+        if wrong and real is None and not _can_run(wrong.result) and not found.isolated:
             return judge.failed(exercise, item, wrong)
         in_dispute = third is not None and case in third and (wrong or really)
         # A third witness for which no time was left has seen nothing.

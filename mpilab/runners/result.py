@@ -28,6 +28,7 @@ from mpilab.trace.recording import (
     SENDS,
     RankRecording,
     Recording,
+    cut,
     joined,
     operations,
     read_rank,
@@ -188,12 +189,16 @@ def put_away(paths: Iterable[str | Path], keep: str | Path | None, *, copied: bo
     cases leave many files.
 
     copied   keep copies: a rank that still has a file open can change the file, but not its copy.
+             Recordings are cut to what is in them.
     """
     for path in map(Path, paths):
         if keep is None:
             path.unlink()
         elif copied:
-            _copy(path, f"{keep}/{path.name}")
+            copy = f"{keep}/{path.name}"
+            _copy(path, copy)
+            if path.suffix == ".rec":
+                cut(copy)
             path.unlink()
         else:
             shutil.move(path, f"{keep}/{path.name}")

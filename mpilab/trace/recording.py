@@ -4,6 +4,7 @@ Each rank has a file; a recording is the list of a run's files, in rank order. T
 src_c/runtime/recorder/record.h.
 """
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -267,6 +268,15 @@ def joined(ranks: "Sequence[RankRecording | None]") -> tuple[NDArray[np.void], N
     # np.concatenate would compare the fields of every pair.
     records = np.frombuffer(b"".join(map(np.ndarray.tobytes, lists)), RECORD)
     return records, np.repeat(np.arange(len(lists)), list(map(len, lists)))
+
+
+def cut(path: str | Path) -> None:
+    """Remove the room for further records, which the file of a rank that crashed still has: 2 MiB
+    for each rank of a case. A file that contradicts itself stays as it is."""
+    header = peek(path)
+    used = HEADER.itemsize + int(header["count"]) * RECORD.itemsize if header is not None else 0
+    if HEADER.itemsize <= used < Path(path).stat().st_size:
+        os.truncate(path, used)
 
 
 def peek(path: str | Path) -> np.void | None:

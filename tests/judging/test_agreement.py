@@ -12,7 +12,16 @@ from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
 from mpilab.kernels.build import KERNELS, need
 from mpilab.notebook.lab import Checked
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import CRASH, DONE, ERROR, SKIPPED, SPENT, Result
+from mpilab.runners.result import (
+    CRASH,
+    DEADLOCK,
+    DONE,
+    ERROR,
+    SKIPPED,
+    SPENT,
+    TRAP,
+    Result,
+)
 
 RUBRIC = """
 lab = "99-test"
@@ -197,16 +206,17 @@ def outcomes_of(exercise, real, found, third=None):
     return {item.item: item.outcome for item in verdict.items}
 
 
-def first_crashed_in_jail(exercise):
-    """(the first case to simulate, a Witness in the jail that crashed in it, and only in it)"""
+def first_ended_in_jail(exercise, ended=TRAP):
+    """(the first case to simulate, a Witness in the jail for which it `ended`, and only it)"""
     first, *others = agreement.to_simulate(exercise)[0]
     fine = [Result(case, SKIPPED) for case in others]
-    return first, agreement.Witness([crashed(first), *fine], isolated=True)
+    bad = Result(first, ended, crashed=(0, "the kernel: division by zero"))
+    return first, agreement.Witness([bad, *fine], isolated=True)
 
 
 def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     exercise = load(RUBRIC)
-    first, jailed = first_crashed_in_jail(exercise)
+    first, jailed = first_ended_in_jail(exercise)
     plan = agreement.disputed(exercise, agreement.Witness([]), jailed)
     assert plan == ([first], [("right",)])
     assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
@@ -219,9 +229,19 @@ def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     assert outcomes_of(exercise, [crashed(first)], jailed)["right"] == FAIL
 
 
+def test_a_case_with_many_ranks_is_run_on_open_mpi_only_if_simgrid_may_have_crashed(load):
+    exercise = load(RUBRIC.replace("simulated_ranks = [4, 9]", "simulated_ranks = [64]"))
+    (case,) = [case for case in agreement.to_simulate(exercise)[0] if case.ranks == 64]
+    for ended, asked in ((TRAP, []), (DEADLOCK, []), (CRASH, [64])):
+        jailed = agreement.Witness([Result(case, ended, crashed=(0, "SIGABRT"))], isolated=True)
+        ranks = [one.ranks for one in agreement.to_run(exercise, jailed)[0]]
+        assert [one for one in ranks if one > 16] == asked
+        assert agreement.disputed(exercise, agreement.Witness([]), jailed)[0] == [case]
+
+
 def test_a_crash_in_both_simulations_of_what_is_right_on_open_mpi_may_be_simgrids(load):
     exercise = load(RUBRIC)
-    first, jailed = first_crashed_in_jail(exercise)
+    first, jailed = first_ended_in_jail(exercise, CRASH)
     real = run_cases(need(KERNELS), f"{first.collective}_linear", [agreement.on_open_mpi(first)])
     assert real[0].outcome == DONE
     again = agreement.Witness([crashed(first)])

@@ -12,6 +12,7 @@ from mpilab.errors import SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, leaves_state
+from mpilab.trace.recording import HEADER, RECORD, RankRecording
 
 BODIES = {
     "right": """
@@ -170,6 +171,16 @@ def test_raw_files_are_kept_where_they_are_wanted(library, tmp_path):
         f"{number}.{rank}.{kind}" for number in (0, 1) for rank in (0, 1) for kind in ("out", "rec")
     )
     assert Output.read(tmp_path / "1.1.out").rank == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_kept_recordings_of_confined_ranks_are_as_large_as_their_calls(count, library, tmp_path):
+    by_count(library, count, keep=tmp_path, confined=tmp_path)
+    paths = sorted(tmp_path.glob("*.rec"))
+    assert len(paths) == 2
+    for path in paths:
+        records = len(RankRecording(path).records)
+        assert path.stat().st_size == HEADER.itemsize + records * RECORD.itemsize
 
 
 def test_a_case_that_is_not_recorded_is_run_and_timed(library):

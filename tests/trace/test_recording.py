@@ -32,6 +32,7 @@ from mpilab.trace.recording import (
     WORLD,
     RankRecording,
     Recording,
+    cut,
     operations,
     peek,
 )
@@ -661,3 +662,33 @@ def test_a_time_out_has_a_recording_as_well(tmp_path):
 
 def _number(name):
     return next(number for number, known in operations().items() if known == name)
+
+
+def test_the_room_for_further_records_is_cut_off(tmp_path):
+    records = np.zeros(3, RECORD)
+    records["tag"] = (1, 2, 3)
+    path = written(tmp_path / "0.0.rec", records=records)
+    used = path.stat().st_size
+    with open(path, "ab") as file:
+        file.truncate(used + 20000 * RECORD.itemsize)
+    cut(path)
+    assert path.stat().st_size == used
+    assert RankRecording(path).records["tag"].tolist() == [1, 2, 3]
+    cut(path)
+    assert path.stat().st_size == used
+
+
+@pytest.mark.parametrize("count", [-1, -(2**40), 4, 2**40])
+def test_a_recording_that_contradicts_itself_is_not_cut(count, tmp_path):
+    path = written(tmp_path / "0.0.rec", records=np.zeros(3, RECORD), count=count)
+    whole = path.read_bytes()
+    cut(path)
+    assert path.read_bytes() == whole
+
+
+def test_what_is_no_recording_is_not_cut(tmp_path):
+    path = tmp_path / "0.0.rec"
+    for content in (b"", b"x" * 4000):
+        path.write_bytes(content)
+        cut(path)
+        assert path.read_bytes() == content
