@@ -132,6 +132,12 @@ ATTACKS = {
         "MPI_Reduce_scatter_block(numbers, numbers + 8, 2, made, MPI_SUM, MPI_COMM_SELF);",
         "the datatype has data outside of its extent",
     ),
+    "a nonblocking reduction of data before their address, which Open MPI would overwrite": (
+        "MPI_Type_create_hindexed_block(1, 1, (MPI_Aint[]){-8}, MPI_INT, &made);"
+        "MPI_Type_commit(&made); MPI_Ireduce(numbers + 2, numbers + 8, 1, made, MPI_SUM, 0,"
+        " MPI_COMM_SELF, &request);",
+        "the datatype has data outside of its extent",
+    ),
     "distances whose product overflows": (
         "MPI_Type_create_resized(MPI_INT, 0, 1LL << 54, &made); MPI_Type_commit(&made);"
         "MPI_Send(numbers, 1025, made, MPI_PROC_NULL, 1, comm);",
