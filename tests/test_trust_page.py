@@ -35,6 +35,11 @@ def test_kills():
     assert number("kills") == {int(re.search(r"^KILLS = (\d+)$", test, re.MULTILINE)[1])}
 
 
+def test_seeded_bugs_of_each_exercise():
+    test = (TESTS / "labs" / "test_rubrics.py").read_text(encoding="utf-8")
+    assert number("of each exercise") == {int(re.search(r"^BUGS = (\d+)$", test, re.MULTILINE)[1])}
+
+
 def test_submissions_of_the_sample_class():
     students = [path for path in (ROOT / "grading" / "sample-class").iterdir() if path.is_dir()]
     assert number("submissions") == {len(students)}

@@ -638,6 +638,19 @@ def _add_rubric(commands: Commands) -> None:
         metavar="N",
         help="how often to judge each answer; all runs must agree (default: 2)",
     )
+    test.add_argument(
+        "--quick",
+        action="store_true",
+        help="judge a seeded bug in C by simulation alone, unless that finds that it loses "
+        "anything else than it must: half of the time",
+    )
+    test.add_argument(
+        "--sample",
+        type=positive,
+        metavar="N",
+        help="only N seeded bugs of each exercise, first those that lose other items (default: "
+        "all)",
+    )
     test.set_defaults(call=_test)
     mutate = verbs.add_parser(
         "mutate", help="judge mutants: references with one small mistake each"
@@ -735,6 +748,8 @@ def _test(options: argparse.Namespace) -> int:
         runs=options.runs,
         unsafe=options.unsafe_no_sandbox,
         progress=not options.no_progress,
+        sample=options.sample,
+        quick=options.quick,
     )
     print(mpilab.grading.proving.proof_table(proof))
     for said in proof.deviations:

@@ -14,8 +14,10 @@ import re
 import tempfile
 import tomllib
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -425,9 +427,11 @@ def prove(
     """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
 
     exercise   judge only the answers to this one.
-    variants   judge the honest variants of the C answers instead; with `sample`, only that many for
-               each function, different ones for each function and lab.
-    quick      judge with a few cases of each item only; seeded bugs may then lose too little.
+    variants   judge the honest variants of the C answers instead.
+    sample     judge only that many variants of each function, different ones for each function and
+               lab, or that many seeded bugs of each exercise, first those that lose other items.
+    quick      judge honest variants with a few cases of each item only, and a seeded bug in C by
+               simulation alone, unless that finds that it loses anything else than it must.
     jobs       how many answers are judged at once, in sandbox slots from `first_slot` up.
     runs       how often each is judged: its verdicts must be equal, including reasons and evidence,
                except for BY_THE_CLOCK.
@@ -439,15 +443,20 @@ def prove(
     if variants:
         answers = variant_answers(assignment, exercise, sample, root)
     else:
-        answers = answers_of(assignment, exercise, root)
+        answers = answers_of(assignment, exercise, sample, root)
     prepare(assignment)
     reserve = kernel_reserve(assignment.rubric.exercises)
 
     def judged(sandbox: Sandbox, answer: Answer) -> ExerciseVerdict:
         asked = assignment.rubric.exercise(answer.exercise)
-        if quick and asked.kind == KERNEL:
-            asked = agreement.with_few_cases(asked)
         referee = Referee(sandbox, reserve=reserve)
+        if quick and asked.kind == KERNEL:
+            if answer.role == VARIANT:
+                asked = agreement.with_few_cases(asked)
+            elif answer.role == BUG:
+                verdict = referee.judge_simulated(asked, answer.source)
+                if not compare(answer, [verdict]).deviations:
+                    return verdict
         return referee.judge(asked, answer.source, blank=answer.role == BLANK)
 
     with (
@@ -473,9 +482,15 @@ def prove(
 
 
 def answers_of(
-    assignment: Assignment, exercise: str | None = None, root: str | Path = ROOT
+    assignment: Assignment,
+    exercise: str | None = None,
+    sample: int | None = None,
+    root: str | Path = ROOT,
 ) -> list[Answer]:
-    """Every Answer of an Assignment, or those to one exercise, in the rubric's order."""
+    """Every Answer of an Assignment, or those to one exercise, in the rubric's order.
+
+    With `sample`, only that many seeded bugs of each exercise.
+    """
     rubric = assignment.rubric
     if exercise is not None:
         rubric.exercise(exercise)
@@ -489,7 +504,7 @@ def answers_of(
         assert is_blank(stub, stub)
         wanted = dict.fromkeys((item.id for item in each.items), FAIL)
         answers.append(Answer("blank", BLANK, each.id, stub, wanted))
-    for bug in bugs_of(assignment.lab, rubric, root):
+    for bug in _sampled(bugs_of(assignment.lab, rubric, root), sample):
         wanted = {
             item: FAIL if item in bug.loses else PASS
             for item in _items(rubric, bug.exercise, bug.source)
@@ -500,6 +515,24 @@ def answers_of(
         (answer for answer in answers if exercise in (None, answer.exercise)),
         key=lambda answer: order[answer.exercise],
     )
+
+
+def _sampled(bugs: Sequence[Bug], sample: int | None) -> list[Bug]:
+    """At most `sample` bugs of each exercise: those first that lose other items than those before.
+
+    They stay in their order.
+    """
+    losing: dict[tuple[str, tuple[str, ...]], list[Bug]] = {}
+    for bug in bugs:
+        losing.setdefault((bug.exercise, bug.loses), []).append(bug)
+    by_turns = [bug for turn in zip_longest(*losing.values()) for bug in turn if bug is not None]
+    chosen = Counter[str]()
+    kept = set()
+    for bug in by_turns:
+        if sample is None or chosen[bug.exercise] < sample:
+            chosen[bug.exercise] += 1
+            kept.add(bug.name)
+    return [bug for bug in bugs if bug.name in kept]
 
 
 def variant_answers(

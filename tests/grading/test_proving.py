@@ -10,13 +10,15 @@ import pytest
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading.grade import Assignment
-from mpilab.grading.proving import answers_of, bugs_of, compare, mutate, prove, variants_of
+from mpilab.grading.proving import BUG, answers_of, bugs_of, compare, mutate, prove, variants_of
+from mpilab.grading.referee import Referee
 from mpilab.grading.release import solutions
 from mpilab.judging.rubric import load
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "00-first-contact"
+FIRST_SLOT = 71  # of sandboxes that no other test uses
 SOLUTIONS = solutions(ROOT / "labs" / "source" / f"{LAB}.py")
 
 
@@ -60,6 +62,57 @@ def test_a_bug_that_loses_another_item_than_it_should_is_told(copied):
     assert len(said) == 2
     assert said[0] == "fit, fit-least-squares.py: exact is pass, but should be fail"
     assert said[1].startswith("fit, fit-least-squares.py: relative is fail, but should be pass: ")
+
+
+def test_quickly_only_a_bug_that_its_simulation_does_not_prove_is_judged_by_all(
+    copied, monkeypatch
+):
+    """One bug loses what it must; of the other, the list wants an item that it does not lose."""
+    right, wrong = "once-round", "only-powers-of-two"
+    listing = copied / "grading" / LAB / "bugs.toml"
+    tables = re.split(r'(?m)^(?=\[+")', listing.read_text(encoding="utf-8"))
+    named = [f'"barrier_double_ring-{name}.c"' for name in (right, wrong)]
+    listing.write_text("".join(table for table in tables if table.strip("[").startswith((*named,))))
+    shutil.rmtree(copied / "grading" / LAB / "bugs")
+    change(copied, 'loses = ["any-size"]', 'loses = ["any-size", "clean"]')
+    judged_by_all = []
+
+    def judge(referee, exercise, source, *, blank):
+        judged_by_all.append(source)
+        return by_all(referee, exercise, source, blank=blank)
+
+    by_all = Referee.judge
+    monkeypatch.setattr(Referee, "judge", judge)
+    proof = prove(
+        LAB,
+        exercise="barrier_double_ring",
+        runs=1,
+        first_slot=FIRST_SLOT,
+        progress=False,
+        quick=True,
+        root=copied,
+    )
+    sources = {each.answer.name: each.answer.source for each in proof.proved}
+    assert len(sources) == 4  # with the reference and the blank
+    assert sources[f"barrier_double_ring-{right}.c"] not in judged_by_all
+    assert sources[f"barrier_double_ring-{wrong}.c"] in judged_by_all
+    assert proof.deviations == [
+        f"barrier_double_ring, barrier_double_ring-{wrong}.c: clean is pass, but should be fail"
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 3, None])
+def test_a_sample_of_seeded_bugs_loses_different_items(most):
+    every = [each for each in answers_of(Assignment.load(LAB)) if each.role == BUG]
+    chosen = [each for each in answers_of(Assignment.load(LAB), sample=most) if each.role == BUG]
+    assert [each for each in every if each in chosen] == chosen
+    for exercise in {each.exercise for each in every}:
+        of_all, of_sample = (
+            [tuple(each.wanted.items()) for each in answers if each.exercise == exercise]
+            for answers in (every, chosen)
+        )
+        assert len(of_sample) == min(len(of_all), most or len(of_all))
+        assert len(set(of_sample)) == min(len(set(of_all)), len(of_sample))
 
 
 def test_two_runs_that_differ_in_a_word_are_told():
