@@ -43,6 +43,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -311,6 +312,12 @@ def names_of(case: Case) -> dict[str, Value]:
     K is included only if the case has a fan-out or radix, B if it has a budget, F if it has a
     buffer; V, VM and VG for an alltoallv, and the names about the file for a read.
     """
+    return dict(_names_of(case))
+
+
+# A rubric asks for those of each of its cases once for each formula that is counted in it.
+@lru_cache(maxsize=4096)
+def _names_of(case: Case) -> dict[str, Value]:
     element_bytes = datatype(case.datatype)[1].size
     tuned = case.fanout or case.radix
     levels = case.levels

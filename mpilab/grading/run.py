@@ -76,11 +76,12 @@ class Limits:
 class Pace:
     """How many times the measured processor time programs take on this machine now: 1 to MOST_PACE.
 
-    It follows from the last starts of supervisors, which all do the same. Thread-safe.
+    It follows from the last starts of supervisors, which all do the same; opening a sandbox is the
+    first. Thread-safe.
     """
 
     def __init__(self) -> None:
-        self._starts = deque([START_S] * STARTS, maxlen=STARTS)
+        self._starts = deque[float](maxlen=STARTS)
 
     def saw(self, start: float) -> None:
         """Take into account a start of a supervisor, in seconds of processor time."""
@@ -89,7 +90,8 @@ class Pace:
     @property
     def factor(self) -> float:
         """The factor by which processor times are multiplied at present."""
-        return min(max(median(tuple(self._starts)) / START_S, 1.0), MOST_PACE)
+        usual = median(tuple(self._starts) or [START_S])
+        return min(max(usual / START_S, 1.0), MOST_PACE)
 
 
 PACE = Pace()

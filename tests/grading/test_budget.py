@@ -4,9 +4,11 @@ import pytest
 
 from mpilab.grading import referee, run
 from mpilab.grading.run import MOST_PACE, START_S, Budget, Pace
+from mpilab.grading.sandbox import open_sandbox
 from mpilab.judging.rubric import KERNEL, PYTHON, Exercise, load
 from mpilab.util.kit import ROOT
 
+SLOT = 70  # of the sandbox, which no other test uses
 RUBRICS = sorted(ROOT.glob("grading/*/rubric.toml"))
 
 
@@ -40,13 +42,28 @@ def test_processor_time_is_measured_by_the_pace_of_the_machine(paced):
 
 
 @pytest.mark.parametrize(("start", "factor"), [(START_S / 2, 1.0), (100 * START_S, MOST_PACE)])
-def test_the_pace_is_bounded_and_one_start_does_not_change_it(start, factor):
+def test_the_pace_is_bounded(start, factor):
     pace = Pace()
-    pace.saw(start)
     assert pace.factor == 1.0
-    for _ in range(run.STARTS):
-        pace.saw(start)
+    pace.saw(start)
     assert pace.factor == factor
+
+
+def test_the_pace_is_that_of_the_first_start_and_later_of_most():
+    pace = Pace()
+    for start, factor in ((3, 3.0), (2, 2.5), (2, 2.0), (100, 2.5), (2, 2.0)):
+        pace.saw(start * START_S)
+        assert pace.factor == pytest.approx(factor)
+    for _ in range(run.STARTS):
+        pace.saw(START_S)
+    assert pace.factor == 1.0
+
+
+def test_the_first_run_in_a_sandbox_has_the_pace_of_this_machine(paced, monkeypatch):
+    """Its notebook has a limit, and no other run has told how slow the machine is."""
+    monkeypatch.setattr(run, "START_S", run.START_S / 1000)
+    open_sandbox(slot=SLOT)
+    assert paced.factor == MOST_PACE
 
 
 @pytest.mark.parametrize("path", RUBRICS, ids=lambda path: path.parent.name)
