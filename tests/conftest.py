@@ -39,6 +39,9 @@ LONGEST = (
     "test_split.py",
 )
 TESTS = Path(__file__).parent
+# No thorough test begins after this time, in seconds since the epoch: .ci/run has to end.
+LAST_BEGIN = float(os.environ.get("MPILAB_LAST_BEGIN", "inf"))
+TOO_LATE = "the time that CI has was up"
 
 # The lock file that this worker holds while a test runs, and between two that are `alone`.
 _held = []
@@ -84,6 +87,18 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(
             "The thorough tests were left out: 'make test-all' runs them, and only them."
         )
+    skipped = terminalreporter.stats.get("skipped", ())
+    late = [each.nodeid for each in skipped if TOO_LATE in str(each.longrepr)]
+    if late:
+        files = ", ".join(sorted({nodeid.partition("::")[0] for nodeid in late}))
+        count = f"{len(late)} test{'s' * (len(late) > 1)}"
+        terminalreporter.write_line(f"NOT TESTED: {TOO_LATE} before {count} began, of {files}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures
+def pytest_runtest_setup(item):
+    if time.time() > LAST_BEGIN and item.get_closest_marker("thorough"):
+        skip(TOO_LATE, owed=False)
 
 
 def is_alone(item):

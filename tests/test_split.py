@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,33 @@ class TestCI:
         done, _ = ci(test="exit 3", test_fresh=f"echo '{CLOSING}'", test_all=f"echo '{CLOSING}'")
         assert done.returncode == 1
         assert done.stdout.splitlines()[-1] == "no closing line of pytest"
+
+    def test_a_thorough_test_that_would_begin_too_late_is_skipped_and_named_and_others_run(self):
+        file = "tests/browser/test_site.py"
+        tests = (
+            "test_no_page_holds_an_answer_or_a_path_of_this_machine",
+            "test_dead_links_and_resources_from_the_network_are_named",
+        )
+        assert [thorough.is_named(f"{file}::{test}") for test in tests] == [True, False]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-n0", "-k", "no_page or dead_links", ROOT / file],
+            cwd=ROOT,
+            env=environment() | {"MPILAB_LAST_BEGIN": "1"},
+            text=True,
+            capture_output=True,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "1 passed, 1 skipped" in done.stdout
+        assert (
+            f"NOT TESTED: the time that CI has was up before 1 test began, of {file}" in done.stdout
+        )
+
+    def test_the_last_thorough_test_begins_minutes_before_the_end(self, ci):
+        recipe = "echo left $$((MPILAB_LAST_BEGIN - $$(date +%s)))"
+        done, _ = ci(test=recipe)
+        left = int(re.search(r"^left (\d+)$", done.stdout, re.M)[1])
+        limit = int(re.search(r"LIMIT_S=(\d+)", (ROOT / ".ci" / "run").read_text())[1])
+        assert limit // 2 < left < limit - 300
 
     def test_missing_tools_fail_and_nobody_is_asked_anything(self, ci):
         done, _ = ci(test='test "$$CI" = true && test -z "$$(cat)"', test_all=":")
