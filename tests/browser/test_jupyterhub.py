@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.privileged,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 # The cells of lab 00 that a first kernel needs, each identified by a text that only it contains, in
 # the order of the lab.

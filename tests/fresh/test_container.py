@@ -54,6 +54,16 @@ def privileged_container(image):
         yield run
 
 
+@pytest.fixture(scope="module")
+def hub(image):
+    """A container of the image for hubs, which adds a step to the other one, with the user that
+    Binder asks for: one build tries both."""
+    user = ["--build-arg", "NB_USER=jovyan", "--build-arg", "NB_UID=1234"]
+    container.build(ROOT, "mpilab-hub", "--target", "hub", *user)
+    with container.container("mpilab-hub") as made:
+        yield made
+
+
 class TestTheImage:
     pytestmark = privileged
 
@@ -120,29 +130,23 @@ class TestTheImage:
 class TestWhoStartsIt:
     pytestmark = privileged
 
-    def test_binder_finds_jupyterlab_and_the_labs_under_its_own_user(self, image):
-        container.build(
-            ROOT, "mpilab-binder", "--build-arg", "NB_USER=jovyan", "--build-arg", "NB_UID=1234"
-        )
-        with container.container("mpilab-binder") as made:
-            done = made.run("sh", "-c", f"id -un; id -u; {START} ls; {START} pwd")
-            assert {
-                "jovyan",
-                "1234",
-                "00-first-contact.ipynb",
-                "START.ipynb",
-                "/home/jovyan/mpilab/labs",
-            } <= set(done.stdout.split())
-            # Binder looks for JupyterLab with the python3 that is on PATH.
-            found = made.run("python3", "-c", "import jupyterlab.labapp; print('found')")
-            assert found.stdout.strip() == "found"
-
-    def test_a_hub_of_the_same_version_can_start_its_server(self, image):
-        container.build(ROOT, "mpilab-hub", "--target", "hub")
+    def test_a_hub_of_the_same_version_can_start_its_server(self, hub):
         assert container.config("mpilab-hub")["Cmd"] == ["jupyterhub-singleuser"]
-        with container.container("mpilab-hub") as made:
-            done = made.run("jupyterhub-singleuser", "--version")
-            assert re.search(r"^5\.\d+", done.stdout, re.M), done.stdout
+        done = hub.run("jupyterhub-singleuser", "--version")
+        assert re.search(r"^5\.\d+", done.stdout, re.M), done.stdout
+
+    def test_binder_finds_jupyterlab_and_the_labs_under_its_own_user(self, hub):
+        done = hub.run("sh", "-c", f"id -un; id -u; {START} ls; {START} pwd")
+        assert {
+            "jovyan",
+            "1234",
+            "00-first-contact.ipynb",
+            "START.ipynb",
+            "/home/jovyan/mpilab/labs",
+        } <= set(done.stdout.split())
+        # Binder looks for JupyterLab with the python3 that is on PATH.
+        found = hub.run("python3", "-c", "import jupyterlab.labapp; print('found')")
+        assert found.stdout.strip() == "found"
 
 
 def test_the_dev_container_is_built_from_the_same_dockerfile_for_its_user():

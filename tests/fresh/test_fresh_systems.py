@@ -40,8 +40,8 @@ SYSTEMS = [(SUITES[0], "root"), (SUITES[0], "student"), (SUITES[1], "student")]
 HANDED_OUT, ASKED = SYSTEMS[0], SYSTEMS[-1]
 # What the kit can do once it is set up is tried on one system of each suite, and as each user.
 on_two_systems = pytest.mark.parametrize("demo", [HANDED_OUT, ASKED], indirect=True, ids=" ".join)
-# On these two, `make demo` grades the whole class; on the other, what it sets up grades these: one
-# that is right, one that deadlocks, and one with another algorithm.
+# On HANDED_OUT, `make demo` grades the whole class; on the others, what it sets up grades these:
+# one that is right, one that deadlocks, and one with another algorithm.
 FEW = ("ada", "dan", "gina")
 FOLDERS = " ".join(f"grading/sample-class/{student}" for student in FEW)
 OF_FEW = (
@@ -80,7 +80,7 @@ class Demo:
 def demo(request, source):
     suite, user = request.param
     bare = user == "root" or request.param is ASKED
-    few = request.param not in (HANDED_OUT, ASKED)
+    few = request.param is not HANDED_OUT
     clone = "my lab"
     with fresh(suite, FEWEST if bare else readme_packages(source), source) as system:
         cloned = system.run(f"git clone -q /source.bundle '{clone}'", user)

@@ -14,7 +14,8 @@ from small_kit import LAB, ROOT, WRONG, hand_in, made_kit, newest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-KILLS = 20
+KILLS = 10
+MOST_KILLS = 100
 JOBS = 2
 CODE = (
     "import sys; from mpilab.grading.grade import grade; "
@@ -27,7 +28,7 @@ MPILAB_BCAST(linear)
     (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
     return MPI_SUCCESS;
 }"""
-# Blank kernels take no time: there are twenty runs and more.
+# Blank kernels take no time: there are ten runs and more.
 ANSWERS = {
     "anna": {"bcast_linear": None},
     "ben": {"placement": WRONG, "bcast_linear": None},
@@ -63,7 +64,7 @@ def of_processes(scratch):
     return found
 
 
-def test_at_twenty_random_moments(tmp_path):
+def test_at_ten_or_more_random_moments(tmp_path):
     kit, folder, scratch = made_kit(tmp_path / "kit"), tmp_path / "class", tmp_path / "scratch"
     scratch.mkdir()
     for student, answers in ANSWERS.items():
@@ -77,7 +78,8 @@ def test_at_twenty_random_moments(tmp_path):
 
     moments = random.Random(7)
     out, kills, resumed = tmp_path / "killed", 0, 0
-    while kills < KILLS:
+    # On a busy machine, many are killed before the first mark: go on until one has begun anew.
+    while kills < KILLS or (not resumed and kills < MOST_KILLS):
         process = grader(kit, folder, out, scratch)
         try:
             process.wait(moments.uniform(0, seconds))

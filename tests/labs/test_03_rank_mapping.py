@@ -4,7 +4,7 @@ import re
 
 import nbformat
 import pytest
-from lab_notebook import LabNotebook, execute, shown
+from lab_notebook import REDUCED, LabNotebook, execute, shown
 
 from mpilab.cases.case import Case
 from mpilab.grading.answers import answer_cells
@@ -16,6 +16,8 @@ from mpilab.runners.simgrid import seconds_of, simulate
 from tests.right_answers import answers_of
 
 LAB = LabNotebook("03-rank-mapping")
+# What is measured and simulated matters nothing where an answer is wrong.
+QUICK = REDUCED[LAB.name] | {"SIZES": [1024], "REPETITIONS": 1}
 
 
 def judged(text):
@@ -121,7 +123,7 @@ def test_an_answer_that_is_wrong_does_not_stop_the_lab(tmp_path):
             cell.source = cell.source.replace("n2  # 111", "n2 slots")
         if answer_id(cell) == "remap":
             cell.source = cell.source.replace("process[(self + 1) % size]", "process[self]")
-    done = execute(notebook, tmp_path, SIZES=[1024], REPETITIONS=1)
+    done = execute(notebook, tmp_path, **QUICK)
     said = [shown(cell) for cell in done.cells if cell.cell_type == "code"]
     assert any("slowest.txt:9: 'slots' is not understood" in text for text in said)
     assert any("timed in SEQ and RR order only" in text for text in said)
@@ -147,7 +149,7 @@ def test_a_kernel_that_does_not_compile_and_hosts_that_fail_do_not_stop_the_lab(
     )
     first_import = next(i for i, c in enumerate(notebook.cells) if "import mpilab\n" in c.source)
     notebook.cells.insert(first_import + 1, refuse)
-    done = execute(notebook, tmp_path, SIZES=[1024], REPETITIONS=1)
+    done = execute(notebook, tmp_path, **QUICK)
     (told,) = [shown(cell) for cell in done.cells if "remapping.measure(SIZES" in cell.source]
     assert "Not here: a rank ended" in told
     assert f"{read()['machine'][0]}, {read()['date'][0]}" in told

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from lab_notebook import ROOT, LabNotebook, checks, execute, shown
+from lab_notebook import REDUCED, ROOT, LabNotebook, checks, execute, shown
 
 from mpilab.algorithms.requests import METHODS, UNNAMED, requests_of, unnamed_readers, write_readers
 from mpilab.cases.case import Case
@@ -193,5 +193,5 @@ def test_a_reader_that_does_not_compile_does_not_stop_the_lab(tmp_path):
     for cell in notebook.cells:
         if answer_id(cell) == "two_phase":
             cell.source = cell.source.replace("const int wanted", "const wanted int")
-    done = execute(notebook, tmp_path, SIZES=[32], REPETITIONS=1)
+    done = execute(notebook, tmp_path, **REDUCED[LAB.name] | {"SIZES": [32], "REPETITIONS": 1})
     assert "not yet" in checks(done)["two_phase"]
