@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import programs
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -14,6 +15,16 @@ import subprocess, sys, time
 while time.process_time() < 0.4: pass
 subprocess.run(["sh", "-c", "exec make --version"])
 sys.exit(3)
+"""
+
+
+# A process whose parent has ended; the command ends once it is gone.
+ORPHAN = """
+import os, subprocess, sys, time
+orphan = subprocess.check_output(["sh", "-c", "sleep 0.2 >/dev/null & echo $!"], text=True).strip()
+until = time.monotonic() + 30
+while os.path.exists(f"/proc/{orphan}"):
+    if time.monotonic() > until: sys.exit("it is still there")
 """
 
 
@@ -31,6 +42,27 @@ def test_a_command_s_time_is_told_by_program_and_its_exit_status_kept():
     assert seconds["other programs in Python"] >= 0.4
     assert seconds["all"] >= 0.4
     assert "GNU Make" in done.stderr and "GNU Make" not in done.stdout
+
+
+def test_orphans_do_not_stay_as_zombies():
+    done, rows = told(sys.executable, "-c", ORPHAN)
+    assert done.returncode == 0, done.stderr
+    assert "other programs" in [row[0] for row in rows]
+
+
+def test_a_zombie_that_is_reaped_while_it_is_read_is_left_out(monkeypatch):
+    def is_zombie(process):
+        raise psutil.ZombieProcess(process.pid)
+
+    def is_gone(process):
+        raise psutil.NoSuchProcess(process.pid)
+
+    seen = {}
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        monkeypatch.setattr(psutil.Process, "cmdline", is_zombie)
+        monkeypatch.setattr(psutil.Process, "ppid", is_gone)
+        programs.read(seen, command=0)
+    assert child.pid not in [each.pid for each in seen]
 
 
 def test_a_program_that_is_not_there_is_named_without_a_traceback():

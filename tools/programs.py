@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 
 import psutil
 
@@ -40,7 +41,7 @@ KINDS = [
         ),
         (r"python\S* .*(papermill|nbconvert)", "papermill, nbconvert"),
         (r"python\S* .*(mpilab\.grading\.inside|mpilab/grading)", "the grader in the sandbox"),
-        (r"python\S* .*(-m pytest|execnet)", "pytest"),
+        (r"python\S* .*(-m pytest|exec\(eval\(sys\.stdin)", "pytest"),
         (r"python\S* .*jupyter", "Jupyter's servers"),
         (r"(mpilab-|mpirun|prte|osu|cannon|ping_pong)", "ranks on Open MPI"),
         (r"(smpimain|program --cfg=smpi|sh \S*smpirun)", "simulations"),
@@ -59,18 +60,21 @@ OTHER, SHORT = "other programs", "processes that ended before they were seen"
 Seen = dict[psutil.Process, tuple[str, float]]
 
 
-def read(seen: Seen) -> None:
-    """Read the command lines and times of all descendants of this process."""
+def read(seen: Seen, command: int) -> None:
+    """Read the command lines and times of all descendants of this process, and reap the orphans
+    among them that have ended. That process `command` has ended is left for later."""
     for process in psutil.Process().children(recursive=True):
         line, _ = seen.get(process, ("", 0.0))
-        try:
-            times = process.cpu_times()
-            line = " ".join(process.cmdline()) or line
-        except psutil.ZombieProcess:  # it has ended, and its command line is gone
-            pass
-        except psutil.Error:  # it is gone
-            continue
-        seen[process] = line, times.user + times.system
+        is_orphan = False
+        with suppress(psutil.Error):  # it may be gone at any of these lines
+            try:
+                times = process.cpu_times()
+                line = " ".join(process.cmdline()) or line
+            except psutil.ZombieProcess:  # it has ended, and its command line is gone
+                is_orphan = process.ppid() == os.getpid() and process.pid != command
+            seen[process] = line, times.user + times.system
+        if is_orphan:
+            os.waitpid(process.pid, os.WNOHANG)
 
 
 def kind_of(command_line: str) -> str:
@@ -91,7 +95,7 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
         took = 0.0
         while not over.wait(max(READ_EVERY_S, took / SHARE)):
             began = time.thread_time()
-            read(seen)
+            read(seen, process.pid)
             took = time.thread_time() - began
 
     before = processor_seconds(resource.RUSAGE_CHILDREN)
@@ -100,12 +104,12 @@ def measure(command: list[str]) -> tuple[int, dict[str, float], Counter[str]]:
         process = subprocess.Popen(command, stdout=sys.stderr)
     except OSError as error:
         raise InputError(f"{command[0]}: {error.strerror}; name a program") from error
-    read(seen)
+    read(seen, process.pid)
     reader.start()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and can be read
     over.set()
     reader.join()
-    read(seen)
+    read(seen, process.pid)
     status = process.wait()
     while True:  # for daemons that have ended; those that have not are not waited for
         try:
