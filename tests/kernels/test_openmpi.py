@@ -29,6 +29,13 @@ def test_what_the_user_set_wins(monkeypatch):
     assert openmpi.environment(4)["OMPI_MCA_pml"] == "ob1"
 
 
+def test_ucx_watches_no_memory_unless_the_user_chose_it(monkeypatch):
+    monkeypatch.delenv("OMPI_MCA_pml", raising=False)
+    assert openmpi.environment(2)["UCX_MEM_EVENTS"] == "no"
+    monkeypatch.setenv("OMPI_MCA_pml", "ucx")
+    assert "UCX_MEM_EVENTS" not in openmpi.environment(2)
+
+
 def test_the_tool_beside_this_python_comes_before_that_on_the_path(monkeypatch, tmp_path):
     for folder in ("beside", "path"):
         (tmp_path / folder).mkdir()
