@@ -258,6 +258,13 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }
 
 
+# A formula is evaluated for each message of each case.
+@lru_cache(maxsize=1024)
+def _parsed(formula: str) -> ast.expr:
+    tree: ast.Expression = syntax_tree(formula, "eval")
+    return tree.body
+
+
 def evaluate(formula: str, **values: Value) -> int:
     """The integer value of `formula` with `values` for its names (P, m, …).
 
@@ -289,7 +296,7 @@ def evaluate(formula: str, **values: Value) -> int:
     if not isinstance(formula, str):
         raise InputError(f'formula {formula!r}: not a string; write it in quotes, e.g. "P - 1"')
     try:
-        return int(value_of(syntax_tree(formula.strip(), "eval").body))
+        return int(value_of(_parsed(formula.strip())))
     except SyntaxError as error:
         raise InputError(f"formula {formula!r}: {error.msg}; write e.g. P * (P - 1)") from None
     except InputError:

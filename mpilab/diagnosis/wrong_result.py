@@ -6,7 +6,7 @@ message; mpilab.plots.failures draws it.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -62,7 +62,9 @@ class _Remembering(Case):
 
 def remembering(case: Case) -> Case:
     """The same Case, which caches its expected memory."""
-    return case if isinstance(case, _Remembering) else _Remembering(**asdict(case))
+    if isinstance(case, _Remembering):
+        return case
+    return _Remembering(**{each.name: getattr(case, each.name) for each in fields(case)})
 
 
 class Element(NamedTuple):

@@ -324,10 +324,12 @@ def _picture(result: Result) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Known:
-    """What does not depend on the item: the diagnosis of a case, and which messages it lacks."""
+    """What does not depend on the item: the diagnosis of a case, which messages it lacks, and what
+    is counted, in which recording."""
 
     diagnoses: dict[Case, Diagnosis | None] = field(default_factory=dict)
     missing: dict[Case, str] = field(default_factory=dict)
+    counted: dict[Case, tuple[Recording, dict[str, int]]] = field(default_factory=dict)
 
 
 def first_wrong(
@@ -415,7 +417,7 @@ def _wrong(item: Item, result: Result, known: Known) -> Wrong | None:
     if found is None or (found.kind == LEAK and not _reaches_the_next_call(found, result)):
         if result.case.collective == "barrier":
             _need_recording(result)  # nothing else shows whether it was a barrier
-        wrong = _wrong_counts(item, result, found)
+        wrong = _wrong_counts(item, result, found, known)
         if wrong is None:
             if result.case not in known.missing:
                 last = result.of_last_call() if result.case.sequence else result
@@ -490,20 +492,17 @@ def _missing_messages(result: Result) -> str:
     return f"the recording of the run is not complete: {missing}" if missing else ""
 
 
-def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong | None:
+def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None, known: Known) -> Wrong | None:
     """The Wrong of a case with a correct result, based on what is counted; `leak` says what
     leaked."""
     if not item.counted:
         return None
-    recording = _need_recording(result)
-    got, names = dict(counts(recording, result.case.levels)), names_of(result.case)
-    if result.case.calls > 1 or result.case.sequence:
-        # Only the last call counts, but what any of them leaves.
-        recording = _need_recording(result.of_last_call())
-        last = counts(recording, result.case.levels)
-        got |= {name: last[name] for name in last if name not in _LEFT_BEHIND}
+    if result.case not in known.counted:
+        known.counted[result.case] = _counted(result)
+    (recording, got), names = known.counted[result.case], names_of(result.case)
     if leak is not None and leak.pattern == UNRECEIVED:
-        got["leaks"] = max(got["leaks"], 1)  # the recording counts what was made and not freed
+        # The recording counts what was made and not freed.
+        got = got | {"leaks": max(got["leaks"], 1)}
     wrong: dict[str, str] = {}
     for what, formula in item.counted:
         if what == PARTNERS:
@@ -531,6 +530,16 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
         f"the result is right, but by another algorithm: {', '.join(wrong.values())}.",
         {_WORDS[quantity][2]: got[quantity] for quantity in quantities if quantity in _WORDS},
     )
+
+
+def _counted(result: Result) -> tuple[Recording, dict[str, int]]:
+    """(recording, counts) of the last call; what is left behind counts for every call."""
+    recording = _need_recording(result)
+    got = counts(recording, result.case.levels)
+    if result.case.calls == 1 and not result.case.sequence:
+        return recording, got
+    last = _need_recording(result.of_last_call())
+    return last, counts(last, result.case.levels) | {name: got[name] for name in _LEFT_BEHIND}
 
 
 def _astray(formula: str, names: Mapping[str, Value], recording: Recording) -> str:
