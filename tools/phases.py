@@ -25,7 +25,7 @@ from typing import Any
 
 from mpilab.cases.case import Case
 from mpilab.grading import referee
-from mpilab.grading.answers import answer_id, without_examples
+from mpilab.grading.answers import answer_id, exercises_only
 from mpilab.grading.grade import Assignment, execute, grade, prepare
 from mpilab.grading.proving import references_of
 from mpilab.grading.release import solutions
@@ -95,7 +95,7 @@ def compare(labs: Sequence[str]) -> None:
             cell.source = answers.get(answer_id(cell) or "", cell.source)
         usual = assignment.rubric.notebook_seconds
         before = processor_seconds(resource.RUSAGE_CHILDREN)
-        execute(without_examples(notebook), assignment.rubric.parameters, sandbox, usual)
+        execute(exercises_only(notebook), assignment.rubric.parameters, sandbox, usual)
         row(lab, "all", "execute", "", processor_seconds(resource.RUSAGE_CHILDREN) - before, usual)
 
 

@@ -971,7 +971,7 @@ crossing.answer(
 # **Predict:** from a fit to two ranks, which α do you expect, and how large is its error? On 64 ranks, how
 # many times as long as on two does passing on take?
 
-# %% tags=["illustration"]
+# %%
 longer = mpilab.predict("", between=(1, 128), unit="times as long")
 rows = []
 names = ["bcast_pass_on"]
@@ -1018,7 +1018,7 @@ longer.answer(
 #
 # **Predict:** for which of the two broadcasts does the mapping matter?
 
-# %% tags=["illustration"]
+# %%
 mapping = mpilab.predict("", choices=["the linear one", "passing on", "both"])
 rows = []
 try:
@@ -1055,7 +1055,7 @@ mapping.answer(
 # --map-by node --mca coll ^han` prints the second table; without `--hosts`, any mapping is passed on to mpirun
 # on this machine.
 
-# %% tags=["illustration"]
+# %%
 try:
     with mpilab.emulated.EmulatedHosts("two-groups") as two_groups:
         for words in ("slot", "node"):

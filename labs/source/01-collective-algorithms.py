@@ -997,7 +997,7 @@ Table(
 # **Predict:** above which size is the pipeline faster than the binomial tree on 64 ranks? Is that
 # size larger or smaller on 1,024? Use the formulas.
 
-# %% tags=["illustration"]
+# %%
 overtakes = mpilab.predict("", choices=["larger", "smaller"])
 right = [f"bcast_{name}" for name in dict.fromkeys(mine["algorithm"].tolist())]
 kits = [f"bcast_{name}" for name in ("linear", "binomial", "pipeline")]
@@ -1061,7 +1061,7 @@ overtakes.answer(
 #
 # **Predict:** how many copies of each segment leave the root? In a pipeline, it is one.
 
-# %% tags=["illustration"]
+# %%
 copies = mpilab.predict("", choices=["1", "3", "7"])
 counted = {
     ranks: openmpi_traffic.count("bcast_ibcast_openmpi", ranks, 8 * 8192, segment=8192)
@@ -1088,7 +1088,7 @@ copies.answer(
 #
 # **Predict:** which of the three is slowest for the longest message?
 
-# %% tags=["illustration"]
+# %%
 slowest = mpilab.predict("", choices=["MPI_Bcast", "MPI_Ibcast of segments", "chain"])
 three = ["bcast_openmpi", "bcast_ibcast_openmpi", "bcast_chain"]
 segments = {"segment": 8192, "fanout": 1}
@@ -1115,7 +1115,7 @@ slowest.answer(
 # **Predict:** for the longest message: is the tree in segments faster than the tree in one
 # piece? Is it faster than the chain in segments?
 
-# %% tags=["illustration"]
+# %%
 cut_tree = mpilab.predict(
     "", choices=["faster than both", "faster than the tree only", "slower than both"]
 )

@@ -774,7 +774,7 @@ ends.answer(
 # **Predict:** how many times as long as Bruck's algorithm does the ring take for 32 bytes, and how many
 # times for 128 KiB? How many times as long does `nonblocking_gather_bcast` take there? Use your `cost`.
 
-# %% tags=["illustration"]
+# %%
 on_many = mpilab.predict("", between=(1, 64), unit="times, the ring for 32 bytes")
 MANY = f"flat-{SIMULATED}x1"
 many = seven[:0]
@@ -823,7 +823,7 @@ on_many.answer(
 # messages per rank. The result is right without it: the receive in a round already waits for the block
 # that the next round sends.
 
-# %% tags=["illustration"]
+# %%
 # %%kernel allgather_ring_barriers
 # #include "mpilab.h"
 #
@@ -852,7 +852,7 @@ on_many.answer(
 # **Predict:** how many times as long as the plain ring does it take on 64 ranks, with blocks of 32 bytes?
 # And with 128 KiB? How many times as long on 16 ranks?
 
-# %% tags=["illustration"]
+# %%
 with_barriers = mpilab.predict("", between=(1, 20), unit="times, on 64 ranks with 32 bytes")
 slower = {}
 try:

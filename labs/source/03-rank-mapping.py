@@ -1120,7 +1120,7 @@ Table.grid(
 # by what factor? Your formula for the bytes between nodes is a good guide. Does remapping recover
 # all of it?
 
-# %% tags=["illustration"]
+# %%
 wrong_order = mpilab.predict("", choices=["the ring", "recursive doubling", "both about as much"])
 BLOCK = 16384  # bytes
 case = {"count": BLOCK, "datatype": "byte", "warmup": 1, "record": False, "dump": False}

@@ -845,7 +845,7 @@ gathered.answer(
 #     return err;
 # }
 
-# %% tags=["illustration"]
+# %%
 lab.check("then_send")
 
 # %% [markdown]
@@ -1569,7 +1569,7 @@ Table(
 # tree? Is the factor larger on 2 groups of 2 nodes with 2 ranks each, or on 6 groups of 6 nodes with 6?
 # Will the four versions by level still be equally fast?
 
-# %% tags=["illustration"]
+# %%
 on_many = mpilab.predict("", choices=["2 groups", "6 groups"])
 VERSIONS = ("binomial", "node", "group", "node_group", "rank_order")
 simulated, limits = {}, {}
@@ -1816,7 +1816,7 @@ enough.answer("The leaders are faster, " + "; ".join(said) + ".", right=4)
 #     return MPI_SUCCESS;
 # }
 
-# %% tags=["illustration"]
+# %%
 BLOCK = 128 * 1024  # ints for each pair of ranks: 512 KiB
 mpilab.run("alltoallv_at_root", places="two-groups rr", count=BLOCK, seed=SEED)
 
@@ -1828,7 +1828,7 @@ mpilab.run("alltoallv_at_root", places="two-groups rr", count=BLOCK, seed=SEED)
 # **Predict:** each of the eight ranks has 512 KiB for each rank, itself included. How many bytes does rank 0
 # ask for? How many does a rank need in the pairwise exchange, which sends and receives one block at a time?
 
-# %% tags=["illustration"]
+# %%
 asked_for = mpilab.predict(
     "", choices=["4 MiB, and 512 KiB", "28 MiB, and 4 MiB", "32 MiB, and none", "64 MiB, and none"]
 )

@@ -1400,7 +1400,7 @@ def simulated_seconds(kernel, ranks, size):
 # %% [markdown]
 # **Predict:** how many times as long does rank 0 take as the exchange, on 16 and on 1,024 ranks?
 
-# %% tags=["illustration"]
+# %%
 on_many = mpilab.predict(
     "",
     choices=[
@@ -1448,7 +1448,7 @@ on_many.answer(
 # **Predict:** on 1,024 ranks, how many times as long as the two-phase read do the strided reads take, although
 # they need no messages?
 
-# %% tags=["illustration"]
+# %%
 strided_loses = mpilab.predict("", between=(1, 100), unit="times as long")
 rows, together = [], {}
 for P, scatter in afterwards["rank 0"].items():

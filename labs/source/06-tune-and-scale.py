@@ -509,7 +509,7 @@ differ.answer(
 # **Predict:** a binomial tree on 64 ranks, 1 KiB. How many rounds, and how long by $L(\alpha +
 # m\beta)$ with $\alpha$ = 1.4 µs and $\beta$ = 0.08 ns?
 
-# %% tags=["illustration"]
+# %%
 rounds_64 = mpilab.predict("", between=(1, 63), unit="rounds")
 cost = models.cost("bcast", "binomial", 64, 1024, measured_crossover.LINK)
 print(f"by the model {duration(cost)}")
@@ -534,7 +534,7 @@ rounds_64.answer(
 # Below are broadcasts on clusters with one rank per host and all hosts on one switch, as the
 # $\alpha$-$\beta$ model assumes. They are simulated here or, without SimGrid, were simulated by us.
 
-# %% tags=["illustration"]
+# %%
 ALGORITHMS = ("binomial", "scatter_allgather", "pipeline")
 ours = measured_crossover.read()
 try:

@@ -6,38 +6,25 @@ outputs are dropped.
 
 from __future__ import annotations
 
-import ast
-import builtins
 import copy
 import re
+import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
-from mpilab.util.text import syntax_tree
 
 if TYPE_CHECKING:  # a lab's notebook imports this module; nbformat takes long
     from nbformat import NotebookNode
 
 MISSING, MOVED, DUPLICATED, UNRECOGNIZED = "missing", "moved", "duplicated", "unrecognized"
 
-# What a lab's examples call: functions that compute, draw or print, and leave nothing behind.
-ONLY_SHOWING = ("mpilab.run", "mpilab.predict")
-ONLY_SHOWING_MODULES = (
-    "IPython.display",
-    "mpilab.algorithms",
-    "mpilab.models",
-    "mpilab.plots",
-    "mpilab.util.units",
-    "numpy",
-)
-ONLY_SHOWING_METHODS = ("answer", "matrix", "show")
-NOT_ONLY_SHOWING_BUILTINS = {"__import__", "compile", "eval", "exec", "open", "setattr", "delattr"}
+KERNEL = "%%kernel"  # how a cell with a kernel begins
+# A cell that starts or stops a cluster, which others use without naming it.
+STARTS = re.compile(r"\.(?:start|stop)\(")
 WORD = re.compile(r"[^\W\d]\w*")
-# The tag of a cell that only shows something, for a long time; no exercise needs it.
-ILLUSTRATION = "illustration"
 
 
 @dataclass(frozen=True)
@@ -164,177 +151,86 @@ def transplant(
     return notebook, problems
 
 
-def without_examples(notebook: NotebookNode) -> NotebookNode:
-    """A copy of the notebook in which those cells are empty that no exercise needs:
+def exercises_only(notebook: NotebookNode) -> NotebookNode:
+    """A copy of the notebook in which those cells are empty that no exercise needs: predictions,
+    examples, and measurements, whose times would be those of a machine that grades.
 
-    - those tagged `illustration`, and those that use a name which only they bind;
-    - of the cells before the first answer, those that only show something, and so print the same
-      for the whole class. Such a cell only calls functions that leave nothing behind, and no later
-      cell uses a name that it binds.
+    Left are the cells that nbgrader knows (answers and their checks), those with parameters or
+    magic commands, those that start or stop something (a cluster), and those that bind a name which
+    one of these uses. An answer is judged without the rest of its notebook, so for answers, only
+    imports are left.
 
     `notebook` comes from `transplant`. Cells keep their numbers.
     """
     notebook = copy.deepcopy(notebook)
-    _leave_out_illustrations([cell for cell in notebook.cells if cell.cell_type == "code"])
-    answers = [number for number, cell in enumerate(notebook.cells) if answer_id(cell) is not None]
-    first = answers[0] if answers else 0
-    code = [cell for cell in notebook.cells[:first] if cell.cell_type == "code"]
-    imported: dict[str, str] = {}
-    showing = [(cell, names) for cell in code if (names := _Names.of(cell, imported)).only_shows]
-    shown_by = {id(cell) for cell, _ in showing}
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    others = [(cell, _Names.of(cell)) for cell in code if answer_id(cell) is None]
+    in_answers = {
+        word
+        for cell in code
+        if answer_id(cell) is not None and not cell.source.startswith(KERNEL)
+        for word in WORD.findall(cell.source)
+    }
     needed: set[str] = set()
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and id(cell) not in shown_by:
-            needed |= _uses(cell)
     # A cell that is needed needs others, above or below it (for what a function calls).
-    left = len(showing) + 1
-    while len(showing) < left:
-        left = len(showing)
-        for each in list(showing):
-            cell, names = each
-            values = {name for _, other in showing for name in other.bound}
-            if needed & (names.bound | names.receivers) or names.receivers - values:
-                showing.remove(each)
-                needed |= _uses(cell)
-    for cell, _ in showing:
+    while stay := [each for each in others if each[1].are_needed(needed, in_answers)]:
+        others = [each for each in others if each not in stay]
+        needed.update(*(names.used for _, names in stay))
+    for cell, _ in others:
         cell.source = ""
     return notebook
 
 
-def _leave_out_illustrations(code: list[NotebookNode]) -> None:
-    """Empty the cells tagged `illustration`, and those that need them; answers and magic stay."""
-    left_out = [cell for cell in code if ILLUSTRATION in cell.metadata.get("tags", ())]
-    gone: set[str] = set()
-    while left_out:
-        for cell in left_out:
-            gone.update(_bound(_parsed(cell) or ast.Module([], [])))
-            cell.source = ""
-        others = {
-            index: tree
-            for index, cell in enumerate(code)
-            if answer_id(cell) is None and (tree := _parsed(cell))
-        }
-        gone.difference_update(name for tree in others.values() for name in _bound(tree))
-        left_out = [
-            code[index]
-            for index, tree in others.items()
-            if gone & _uses(code[index]).difference(_arguments(tree))
-        ]
-
-
 @dataclass(frozen=True)
 class _Names:
-    """The names in a cell: those that it binds, and those whose methods might change them.
+    """The names that a cell binds, that it imports, and that it uses.
 
-    only_shows   True if it only calls functions that leave nothing behind.
+    stays   True if the cell is needed whatever it binds.
     """
 
     bound: frozenset[str]
-    receivers: frozenset[str]
-    only_shows: bool
+    imported: frozenset[str]
+    used: frozenset[str]
+    stays: bool
 
     @classmethod
-    def of(cls, cell: NotebookNode, imported: dict[str, str]) -> _Names:
-        """The names in a cell of the trusted lab. Adds what it imports to {name: full name}."""
-        tree = _parsed(cell)
-        if tree is None or "parameters" in cell.metadata.get("tags", ()):
-            return cls(frozenset(), frozenset(), False)
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-                for alias in node.names:
-                    name = alias.asname or alias.name.partition(".")[0]
-                    imported[name] = module + (alias.name if alias.asname or module else name)
-        bound = frozenset(_bound(tree))
-        only_shows, receivers = True, set()
-        for node in ast.walk(tree):
-            if isinstance(node, _LASTING) or (
-                isinstance(node, (ast.Attribute, ast.Subscript))
-                and not isinstance(node.ctx, ast.Load)
-            ):
-                only_shows = False
-            if isinstance(node, ast.Call):
-                called = _dotted(node.func)
-                root = called.partition(".")[0]
-                if root in imported:
-                    full = imported[root] + called.removeprefix(root)
-                    only_shows &= full in ONLY_SHOWING or full.startswith(
-                        tuple(f"{module}." for module in ONLY_SHOWING_MODULES)
-                    )
-                elif root == called and hasattr(builtins, root):
-                    only_shows &= root not in NOT_ONLY_SHOWING_BUILTINS
-                elif root and called.rpartition(".")[2] not in ONLY_SHOWING_METHODS:
-                    receivers.add(root)
-        return cls(bound, frozenset(receivers), only_shows)
+    def of(cls, cell: NotebookNode) -> _Names:
+        """The names in a cell of the trusted lab. A kernel may use any word in it."""
+        source = cell.source
+        if source.startswith(KERNEL):
+            first = source.partition("\n")[0].removeprefix(KERNEL)
+            words = frozenset(WORD.findall(source))
+            return cls(frozenset(WORD.findall(first)), frozenset(), words, stays=False)
+        try:
+            top = symtable.symtable(source, "cell", "exec")
+        except SyntaxError:  # it has a magic command
+            return cls(frozenset(), frozenset(), frozenset(WORD.findall(source)), stays=True)
+        symbols = top.get_symbols()
+        imported = frozenset(each.get_name() for each in symbols if each.is_imported())
+        bound = {each.get_name() for each in symbols if each.is_assigned() or each.is_namespace()}
+        used = frozenset(
+            each.get_name()
+            for scope in _scopes(top)
+            for each in scope.get_symbols()
+            if each.is_referenced() and (scope is top or each.is_global())
+        )
+        stays = (
+            _grade_id(cell) is not None
+            or "parameters" in cell.metadata.get("tags", ())
+            or STARTS.search(source) is not None
+        )
+        return cls(frozenset(bound - imported), imported, used, stays)
+
+    def are_needed(self, by_others: set[str], by_answers: set[str]) -> bool:
+        """Whether the cell is needed, if other cells use the one names and answers the other."""
+        needed = self.bound & by_others or self.imported & (by_others | by_answers)
+        return self.stays or bool(needed)
 
 
-# Statements that do more than compute a value.
-_LASTING = (
-    ast.Import,
-    ast.ImportFrom,
-    ast.With,
-    ast.AsyncWith,
-    ast.Delete,
-    ast.Global,
-    ast.Nonlocal,
-    ast.Await,
-)
-
-
-def _parsed(cell: NotebookNode) -> ast.Module | None:
-    """The cell as Python; None if it has magic commands. For cells of the trusted lab only."""
-    try:
-        return syntax_tree(cell.source)
-    except SyntaxError:
-        return None
-
-
-def _bound(tree: ast.Module) -> Iterator[str]:
-    """The names that a cell binds, and perhaps some that are local to its functions."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-
-
-def _arguments(tree: ast.Module) -> Iterator[str]:
-    """The names of the arguments of a cell's functions."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.arg
-
-
-def _uses(cell: NotebookNode) -> set[str]:
-    """The names that a cell may use. A C answer uses none, and any word of another one may be."""
-    if answer_id(cell) is not None and cell.source.startswith("%%kernel"):
-        return set()
-    tree = None if answer_id(cell) is not None else _parsed(cell)
-    if tree is None:
-        return set(WORD.findall(cell.source))
-    return {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
-
-
-def _dotted(node: ast.expr) -> str:
-    """What is called, such as "np.sort"; "" for a method of a value without a name."""
-    parts: list[str] = []
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        elif isinstance(node, ast.Call):
-            parts.append("()")
-            node = node.func
-        elif isinstance(node, ast.Subscript):
-            parts.append("[]")
-            node = node.value
-        else:
-            return ""
-    return ".".join([node.id, *reversed(parts)])
+def _scopes(scope: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield scope
+    for inner in scope.get_children():
+        yield from _scopes(inner)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

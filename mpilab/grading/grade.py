@@ -22,7 +22,7 @@ from mpilab import __version__
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import gradebook, marks
-from mpilab.grading.answers import answer_cells, is_blank, transplant, without_examples
+from mpilab.grading.answers import answer_cells, exercises_only, is_blank, transplant
 from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, NOTEBOOK_RESERVE_S, Referee, kernel_reserve
@@ -41,7 +41,7 @@ from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
 from mpilab.judging.judge import ungradable
-from mpilab.judging.rubric import KERNEL, Exercise, Rubric
+from mpilab.judging.rubric import KERNEL, TEXT, Exercise, Rubric
 from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import (
     MANUAL,
@@ -559,16 +559,17 @@ def judge(
 
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
-    shown = workers.submit(
-        _shown, submission.student, without_examples(notebook), rubric
-    )  # first: it takes longest
+    blank = {name: is_blank(answers[name], stub) for name, stub in stubs.items()}
+    shown = None
+    if any(each.kind != TEXT and not blank[each.id] for each in rubric.exercises):
+        # First: it takes longest.
+        shown = workers.submit(_shown, submission.student, exercises_only(notebook), rubric)
     judged = {}
     for exercise in rubric.exercises:
         if exercise.id not in refused:
             source = answers[exercise.id]
-            blank = is_blank(source, stubs[exercise.id])
             judged[exercise.id] = workers.submit(
-                verdict_on, rubric, submission.student, keep, exercise, source, blank
+                verdict_on, rubric, submission.student, keep, exercise, source, blank[exercise.id]
             )
     verdicts = [
         replace(judged[exercise.id].result(), answer=answers[exercise.id])
@@ -585,7 +586,7 @@ def judge(
         assignment.simgrid,
         assignment.jail,
     )
-    executed, note = shown.result()
+    executed, note = shown.result() if shown else (None, "")
     return verdict, page_of(
         verdict, notebook=executed, answers=answers, lab_title=rubric.title, note=note
     )

@@ -12,6 +12,7 @@ import queue
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,12 +44,18 @@ def run_job(
     `readable` names what it may read besides Python itself; `files` and `options` are those of
     `Sandbox.run`.
     """
+    debugger = find_spec("debugpy")
     return sandbox.run(
         [sys.executable, *command],
         files={"job.json": json.dumps(job).encode(), **(files or {})},
         readable=[*map(str, readable), *python_paths(), *kit.user_site()],
-        # If the kit is one of this Python's packages, hide all of it that `readable` does not name.
-        hidden=[str(kit.ROOT), str(kit.PACKAGES / "mpilab")],
+        # If the kit is one of this Python's packages, hide all of it that `readable` does not name;
+        # and the debugger, which every notebook's kernel would import.
+        hidden=[
+            str(kit.ROOT),
+            str(kit.PACKAGES / "mpilab"),
+            *((debugger and debugger.submodule_search_locations) or ()),
+        ],
         **options,
     )
 

@@ -62,7 +62,11 @@ WRONG = "def placement(hostfile, ranks, order):\n    return ['n2'] * ranks"
 
 
 ANSWERS = ("placement", "bcast_linear", "by_distance")
-PRINTS = "# %%\nprint('so it is on', placement('n1 slots=4', 3, 'slot'))"
+PRINTS = (
+    '# %% nbgrader={"grade": false, "grade_id": "check", "locked": true, "schema_version": 3, '
+    '"solution": false, "task": false}\n'
+    "print('so it is on', placement('n1 slots=4', 3, 'slot'))"
+)
 
 
 def made_kit(root):

@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from mpilab.errors import InputError
-from mpilab.grading.answers import answer_cells, is_blank, lift, transplant, without_examples
+from mpilab.grading.answers import answer_cells, exercises_only, is_blank, lift, transplant
 from mpilab.grading.release import trusted
 from mpilab.util.kit import ROOT
 
@@ -20,6 +20,11 @@ every_lab = pytest.mark.parametrize(
 def answer(name, source, make=new_code_cell):
     meta = {"nbgrader": {"grade_id": name, "solution": True}}
     return make(source, metadata=meta, id=name)
+
+
+def check(source):
+    meta = {"nbgrader": {"grade_id": "check", "solution": False, "locked": True}}
+    return new_code_cell(source, metadata=meta)
 
 
 @pytest.fixture
@@ -123,79 +128,80 @@ def test_the_answers_of_our_own_notebook_come_as_a_dict(lab):
         answer_cells(lab)
 
 
-EXAMPLES = """\
+SETUP = """\
 import numpy as np
 import mpilab
-from mpilab.plots.style import show
-from mpilab.plots.schedule import rounds
 cluster = mpilab.Cluster(4).start()
+lab = mpilab.Lab("ring")
 """
 
 
 def left_of(*cells, answered="%%kernel ring\nint ring(void);", after="lab.check('ring')"):
-    """The sources before the answer that `without_examples` leaves, after a first cell that
-    imports and starts, and all that follows."""
-    made = [new_code_cell(source) for source in (EXAMPLES, *cells)]
-    notebook = new_notebook(cells=[*made, answer("ring", answered), new_code_cell(after)])
+    """What `exercises_only` leaves of cells between the first one and the answer."""
+    made = [new_code_cell(source) for source in (SETUP, *cells)]
+    notebook = new_notebook(cells=[*made, answer("ring", answered), check(after)])
     before = copy.deepcopy(notebook)
-    shortened = without_examples(notebook)
+    shortened = exercises_only(notebook)
     assert notebook == before
-    assert [shortened.cells[0].source, *(cell.source for cell in shortened.cells[-2:])] == [
-        EXAMPLES,
-        answered,
-        after,
-    ]
     assert len(shortened.cells) == len(notebook.cells)
-    return [cell.source for cell in shortened.cells[1:-2]]
-
-
-def test_cells_before_the_first_answer_that_only_show_something_are_empty():
-    assert left_of(
-        "drawn = mpilab.predict('')\nshow(rounds(range(8)))",
-        "drawn.answer('8', right=8)",
-        "mpilab.run('allgather_sends_first', count=25_000)",
-        "for row in np.sort([2, 1]):\n    print(row)",
-    ) == ["", "", "", ""]
-
-
-def test_an_example_stays_if_a_later_cell_may_use_its_names():
-    run = "example = mpilab.run('allgather_ring')"
-    assert left_of(run) == [""]
-    assert left_of(run, after="print(example)") == [run]
-    assert left_of(run, answered="def cost(p):\n    return example.rounds") == [run]
-    assert left_of(run, answered="%%kernel ring\nint example;") == [""]
-    function = "def shown():\n    return example"
-    assert left_of(run, function, after="shown()") == [run, function]
-    assert left_of(run, function) == ["", ""]
-    extended = "example.append(1)"
-    assert left_of(run, extended, "example.show('rounds')", after="print(example)") == [
-        run,
-        extended,
-        "",
-    ]
+    left = [cell.source for cell in shortened.cells]
+    assert [left[0], *left[-2:]] == [SETUP, answered, after]
+    return left[1:-2]
 
 
 @pytest.mark.parametrize(
     "source",
     [
+        "drawn = mpilab.predict('')\nshow(rounds(range(8)))",
+        "mpilab.run('allgather_sends_first', count=25_000)",
+        "table = mpilab.sweep(['ring'], ranks=[2])",
+        "if lab.check('ring').passed:\n    table = mpilab.sweep(['ring'], ranks=[2])",
+        "lab.check('ring')",
+        "[ring for ring in lab]",
+        "print(*cluster.apply(print))",
         "%%kernel example\nint example(void);",
-        "%matplotlib inline",
         "import sys",
-        "cluster.restart()",
-        "mpilab.Cluster(8).start()",
-        "np.random.default_rng = None",
-        "open('file', 'w')",
-        "values = {}\nvalues['a'] = 1",
-        "subprocess.run(['make'])",
+    ],
+)
+def test_a_cell_that_no_exercise_needs_is_empty(source):
+    assert left_of(source) == [""]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%matplotlib inline",
+        "!make",
+        "other = mpilab.Cluster(8).start()",
+        "cluster.stop()",
     ],
 )
 def test_a_cell_that_leaves_something_behind_stays(source):
     assert left_of(source) == [source]
 
 
+def test_a_cell_stays_if_a_later_one_needs_its_names():
+    run = "example = mpilab.run('ring')"
+    assert left_of(run, after="lab.check('ring', example)") == [run]
+    function = "def shown():\n    return example"
+    checks = "lab.check('ring', shown)"
+    assert left_of(run, function, after=checks) == [run, function]
+    assert left_of(function, run, after=checks) == [function, run]
+    assert left_of(run, "def shown(example):\n    return example", after=checks)[0] == ""
+    kernel = "%%kernel example\nint example(void);"
+    assert left_of(kernel, "%time example") == [kernel, "%time example"]
+
+
+def test_an_answer_in_python_gets_what_is_imported_and_nothing_else():
+    cells = "import sys", "from os import path as sys_path", "table = mpilab.sweep(['ring'])"
+    answered = "def cost(p):\n    return sys.maxsize + len(table)"
+    assert left_of(*cells, answered=answered) == ["import sys", "", ""]
+    assert left_of(*cells, answered="%%kernel ring\nint sys;") == ["", "", ""]
+
+
 @every_lab
-def test_without_examples_every_lab_still_defines_what_it_uses(lab):
-    notebook = without_examples(trusted(lab))
+def test_what_is_left_of_a_lab_defines_what_it_uses(lab):
+    notebook = exercises_only(trusted(lab))
     trees = []
     for cell in notebook.cells:
         if cell.cell_type == "code" and not cell.source.startswith("%"):
@@ -214,40 +220,18 @@ def test_without_examples_every_lab_still_defines_what_it_uses(lab):
     assert {node.id for node in names if isinstance(node.ctx, ast.Load)} - known == set()
 
 
-def test_without_illustrations_and_what_needs_them():
-    def cell(source, **metadata):
-        return new_code_cell(source, metadata=metadata)
-
-    sources = {
-        "table = [1]\nmany = simulate(table)": "",
-        "%%kernel slow\nint slow(void);": "",
-        "print(many)": "",
-        "fastest = min(many)": "",
-        "print(fastest)": "",
-        "print(table)": "print(table)",  # another cell binds it, too
-        "def first(many):\n    return many[0]": "def first(many):\n    return many[0]",
-        "%%kernel many\nint many(void);": "%%kernel many\nint many(void);",
-    }
-    tagged = [cell(source, tags=["illustration"]) for source in list(sources)[:2]]
-    others = [cell(source) for source in list(sources)[2:]]
-    mine = answer("mine", "many + fastest")
-    made = new_notebook(cells=[mine, cell("table = []"), *tagged, *others])
-    left = [each.source for each in without_examples(made).cells]
-    assert left == [mine.source, "table = []", *sources.values()]
-
-
 @every_lab
 def test_no_answer_and_no_check_is_left_out_of_a_graded_lab(lab):
     before = trusted(lab)
-    for cell, left in zip(before.cells, without_examples(before).cells, strict=True):
+    for cell, left in zip(before.cells, exercises_only(before).cells, strict=True):
         if "grade_id" in cell.metadata.get("nbgrader", {}):
             assert left.source == cell.source
-    assert not any("simulated.sweep" in cell.source for cell in without_examples(before).cells)
 
 
-def test_lab_02_is_run_without_its_deadlocks_and_schedules():
-    notebook = without_examples(trusted(ROOT / "labs" / "source" / "02-allgather.py"))
-    text = "\n".join(cell.source for cell in notebook.cells)
-    assert 'mpilab.run("allgather_sends_first"' not in text
-    assert 'schedule("bruck", 5)' not in text
-    assert "cluster = mpilab.Cluster(RANKS).start()" in text and "lab.check(" in text
+@every_lab
+def test_no_measurement_and_no_prediction_is_left_of_a_graded_lab(lab):
+    left = [cell.source for cell in exercises_only(trusted(lab)).cells if cell.cell_type == "code"]
+    for word in ("predict(", ".sweep(", "osu.run(", "simulated.run(", "mpilab.run("):
+        assert not any(word in source for source in left)
+    assert any(source.startswith("lab.check(") for source in left)
+    assert any("mpilab.Cluster(RANKS).start()" in source for source in left)

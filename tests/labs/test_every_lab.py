@@ -16,7 +16,7 @@ from lab_notebook import (
     shown,
 )
 
-from mpilab.grading.answers import answer_cells, without_examples
+from mpilab.grading.answers import answer_cells, exercises_only
 from mpilab.grading.grade import execute as execute_in_sandbox
 from mpilab.grading.release import answer_id, solution_lines, write_release
 from mpilab.grading.sandbox import open_sandbox
@@ -300,7 +300,7 @@ def test_run_all_of_the_blank_lab_ends_without_error_in_the_handout_of_all_labs(
 @pytest.mark.parametrize("lab", SANDBOXED, ids=lambda lab: lab.name)
 def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
     asked = rubric.load(lab.rubric)
-    notebook = without_examples(lab.solved())
+    notebook = exercises_only(lab.solved())
     sandbox = open_sandbox(slot=FIRST_SLOT + LABS.index(lab))
     done = execute_in_sandbox(notebook, asked.parameters, sandbox, asked.notebook_seconds)
     assert done.note == ""
