@@ -4,6 +4,7 @@
 measured, machine}: value is the median, spread half the interquartile range, measured the date.
 """
 
+import fnmatch
 import json
 import os
 import re
@@ -774,13 +775,15 @@ def _seconds(command: Sequence[str | Path], *, may_fail: bool = False, **options
 
 
 def run_figures(name: str, out: str | Path) -> list[dict[str, Any]]:
-    """Measure one figure, or 'all', and update the JSON file `out`; the list in it."""
-    if name != "all" and name not in FIGURES:
+    """Measure one figure, those that a pattern such as 'bcast_*' matches, or 'all', and update the
+    JSON file `out`; the list in it. What several figures compare is measured once for all."""
+    names = list(FIGURES) if name == "all" else fnmatch.filter(FIGURES, name)
+    if not names:
         listed = f"{', '.join(FIGURES)}{suggestion(name, FIGURES)}"
-        raise InputError(f"figure {name!r}: unknown; write 'all' or one of {listed}")
+        raise InputError(f"figure {name!r}: unknown; write 'all', a pattern, or one of {listed}")
     out = Path(out)
     known = {entry["name"]: entry for entry in _read(out)}
-    for one in tqdm(list(FIGURES) if name == "all" else [name], desc="bench"):
+    for one in tqdm(names, desc="bench"):
         measure, unit, aim, against = FIGURES[one]
         values = np.asarray(measure(), float)
         low, median, high = np.percentile(values, [25, 50, 75])

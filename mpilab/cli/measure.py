@@ -643,7 +643,7 @@ def _add_bench(commands: Commands) -> None:
         description="Measure the figures of docs/performance.md; for OSU's and IMB's tables see\n"
         "'mpilab bench osu_bcast --help' and 'mpilab bench imb_bcast --help'.",
     )
-    parser.add_argument("figure", help="name of a figure, or 'all'")
+    parser.add_argument("figure", help="name of a figure, a pattern ('bcast_*'), or 'all'")
     add_out(parser, "JSON file of the figures, updated (default: out/bench.json)")
     parser.add_argument(
         "--docs",

@@ -222,6 +222,12 @@ class TestBench:
         assert then.startswith("01-02-03 on a machine of then.") and "| `older` |" in then
         assert "| `_three_values` |" in now and "older" not in now
 
+    def test_a_pattern_measures_all_figures_that_it_matches(self, figures, tmp_path):
+        for name in ("bcast_ratio", "bcast_lost", "reduce_ratio"):
+            bench.figures.FIGURES[name] = (_three_values, "", "", "")
+        entries = bench.run_figures("bcast_*", tmp_path / "bench.json")
+        assert [entry["name"] for entry in entries] == ["bcast_ratio", "bcast_lost"]
+
     def test_refuses_an_unknown_figure_and_a_broken_file(self, figures, tmp_path):
         with pytest.raises(InputError, match="speed.*_three_values"):
             bench.run_figures("speed", tmp_path / "bench.json")
