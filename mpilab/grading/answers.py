@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
+from mpilab.kernels.build import function_of
 
 if TYPE_CHECKING:  # a lab's notebook imports this module; nbformat takes long
     from nbformat import NotebookNode
 
 MISSING, MOVED, DUPLICATED, UNRECOGNIZED = "missing", "moved", "duplicated", "unrecognized"
 
-KERNEL = "%%kernel"  # how a cell with a kernel begins
 # A cell that starts or stops a cluster, which others use without naming it.
 STARTS = re.compile(r"\.(?:start|stop)\(")
 WORD = re.compile(r"[^\W\d]\w*")
@@ -168,7 +168,7 @@ def exercises_only(notebook: NotebookNode) -> NotebookNode:
     in_answers = {
         word
         for cell in code
-        if answer_id(cell) is not None and not cell.source.startswith(KERNEL)
+        if answer_id(cell) is not None and not function_of(cell.source)
         for word in WORD.findall(cell.source)
     }
     needed: set[str] = set()
@@ -197,10 +197,9 @@ class _Names:
     def of(cls, cell: NotebookNode) -> _Names:
         """The names in a cell of the trusted lab. A kernel may use any word in it."""
         source = cell.source
-        if source.startswith(KERNEL):
-            first = source.partition("\n")[0].removeprefix(KERNEL)
+        if function := function_of(source):
             words = frozenset(WORD.findall(source))
-            return cls(frozenset(WORD.findall(first)), frozenset(), words, stays=False)
+            return cls(frozenset({function}), frozenset(), words, stays=False)
         try:
             top = symtable.symtable(source, "cell", "exec")
         except SyntaxError:  # it has a magic command

@@ -162,7 +162,7 @@ def build_kernel(
     _run([*_TARGET, *include, *of_kernel, *made], timeout)
     modules = check(module.read_bytes(), collective, allowed)
     _run(["wasm2c", "-n", "kernel", str(module), "-o", str(folder / "kernel.c")], timeout)
-    flags = [  # -Og takes two thirds of the time of -O1, of which this is most
+    flags = [  # most of a build's time goes here; -Og takes two thirds of what -O1 takes
         *("-std=gnu11", "-Og", "-fPIC", "-w", "-fno-strict-aliasing", "-fstack-clash-protection"),
         *("-I.", f"-I{SOURCES}", f"-I{build.INCLUDE}", *of_kernel),
         f"-DMPILAB_IMPORTED={len(modules)}",
