@@ -222,7 +222,8 @@ class TestFailures:
         assert time.monotonic() - begin < SOON_S
 
     def test_an_mpi_error_is_an_exception_and_not_the_end(self, cluster):
-        with pytest.raises(ClusterError, match="rank 0 raised Exception: MPI_ERR_RANK"):
+        # All ranks raise it; on a busy machine, any of them may be the first.
+        with pytest.raises(ClusterError, match=r"rank \d raised Exception: MPI_ERR_RANK"):
             cluster.apply(send_to_nobody)
         for late in cluster._unfinished.values():  # on a busy machine, by more than a second
             late.wait(60)
