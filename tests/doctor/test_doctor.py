@@ -317,10 +317,35 @@ class TestExamination:
             seen.append(int(said.stdout))
             return Finding(FAILED if said.code is None else OK, "ended")
 
+        monkeypatch.setattr("mpilab.doctor.SECOND_TRY_S", 10.0)
         self.add(monkeypatch, endless, limit=10.0)
         assert look("python").status == FAILED
-        with suppress(psutil.NoSuchProcess):  # or it waits for init to take note
-            assert psutil.Process(seen[0]).status() == "zombie"
+        assert len(seen) == 2
+        for process in seen:
+            with suppress(psutil.NoSuchProcess):  # or it waits for init to take note
+                assert psutil.Process(process).status() == "zombie"
+
+    def test_what_only_a_second_try_has_the_time_for_is_a_warning(self, monkeypatch, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        tries = []
+
+        def slow(around):
+            tries.append(around.left)
+            # The first try reads from a pipe that nobody writes to.
+            said = around.run(["cat", pipe] if len(tries) == 1 else ["true"])
+            return Finding(FAILED if said.code is None else OK, "cat")
+
+        self.add(monkeypatch, slow, limit=1.0)
+        check = look("python")
+        assert check.status == "warning" and check.found.startswith("cat; it took ")
+        assert "busy or slow" in check.remedy
+        assert tries[0] <= 1 < 40 < tries[1]
+
+    def test_what_fails_at_once_is_not_tried_again(self, monkeypatch):
+        tries = []
+        self.add(monkeypatch, lambda around: tries.append(1) or Finding(FAILED, "no"), limit=60.0)
+        assert look("python").status == FAILED and len(tries) == 1
 
     def test_a_temporary_folder_that_cannot_be_made_is_told_by_the_checks_that_need_it(
         self, monkeypatch
