@@ -444,6 +444,7 @@ def _medians(collective: str, number: int) -> Medians:
         collective,
         ranks=RANKS,
         sizes=SIZES,
+        algorithms=("ours", "ours:shared", "openmpi"),
         segment=SEGMENT,
         report=report,
         progress=False,

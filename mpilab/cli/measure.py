@@ -139,7 +139,8 @@ def _add_sweep(commands: Commands) -> None:
         default="ours,openmpi",
         metavar="NAMES",
         help="ours, openmpi, or individual ones: ours:pipeline, openmpi:3, "
-        "openmpi:binomial, openmpi:default (default: ours,openmpi)",
+        "openmpi:binomial, openmpi:default, and ours:shared, which needs no messages on one node "
+        "(default: ours,openmpi)",
     )
     add_segment(parser, type=str)
     add_tree(parser)

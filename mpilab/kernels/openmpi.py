@@ -44,6 +44,8 @@ CHOOSING = {
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "true",
     "OMPI_MCA_pml": "ob1,monitoring",
     "OMPI_MCA_pml_monitoring_enable": "1",
+    # Counting one-sided communication, too, breaks MPI_Win_shared_query (Open MPI 5.0.11).
+    "OMPI_MCA_osc": "^ucx,monitoring",
 }
 # A rules file for the same selection (mpilab.tuning), read at program start.
 RULES_FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"

@@ -19,7 +19,7 @@ from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure.openmpi_traffic import PATTERNS, Counted, Shape, expected, matching
-from mpilab.models.declared import kernels_of
+from mpilab.models.declared import kernels_of, shared_of
 
 OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
 HINT = (
@@ -79,24 +79,26 @@ def choose(
 
     words  'ours,openmpi:3', or a list of such words: a group ("ours", "openmpi"), or one member by
            name or (Open MPI's) number: "ours:pipeline", "openmpi:3", "openmpi:default".
+           "ours:shared", which sends no messages, belongs to no group.
 
     Returns (algorithms, those named individually). Raises InputError, listing the known ones, for a
     word that names no algorithm.
     """
     words = words.split(",") if isinstance(words, str) else list(words)
     algorithms = known(collective)
+    apart = [Algorithm(OURS, kernel.partition("_")[2]) for kernel in shared_of(collective)]
     chosen: dict[Algorithm, None] = {}
     named: set[Algorithm] = set()
     for word in (str(word).strip() for word in words):
         library, colon, which = word.partition(":")
         found = [
             algorithm
-            for algorithm in algorithms
+            for algorithm in [*algorithms, *(apart if colon else ())]
             if algorithm.library == library
             and (not colon or which in (algorithm.name, str(algorithm.number)))
         ]
         if not found or which == "-1":
-            raise InputError(_unknown(collective, word, library, algorithms))
+            raise InputError(_unknown(collective, word, library, [*algorithms, *apart]))
         chosen |= dict.fromkeys(found)
         named |= set(found) if colon else set()
     if not chosen:

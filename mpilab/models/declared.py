@@ -142,7 +142,8 @@ class CostCheck(NamedTuple):
 def kernels_of(collective: str) -> list[str]:
     """Names of our kernels of a collective, in alphabetical order: ["bcast_binary", …].
 
-    COLLECTIVE_auto, which merely chooses one of them, is not included.
+    COLLECTIVE_auto, which merely chooses one of them, is not included, nor is what sends no
+    messages (`shared_of`).
     """
     collective_of(collective)
     folder = ROOT / "src_c" / collective
@@ -155,6 +156,13 @@ def openmpis_of(collective: str) -> list[str]:
     return [f"{collective}_openmpi", *(IN_SEGMENTS if collective == "bcast" else ())]
 
 
+def shared_of(collective: str) -> list[str]:
+    """Names of our kernels that use the shared memory of a node, in src_c/shared: one at most."""
+    collective_of(collective)
+    there = (ROOT / "src_c" / "shared" / f"{collective}.c").is_file()
+    return [f"{collective}_shared"] if there else []
+
+
 def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputError:
     """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
     return InputError(
@@ -165,7 +173,11 @@ def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputErro
 
 def nearest_kernel(name: str, more: Iterable[str] = ()) -> str:
     """did_you_mean for an unknown kernel name, from the kit's kernels and `more`."""
-    ours = [kernel for one in COLLECTIVES for kernel in (*kernels_of(one), *openmpis_of(one))]
+    ours = [
+        kernel
+        for one in COLLECTIVES
+        for kernel in (*kernels_of(one), *shared_of(one), *openmpis_of(one))
+    ]
     return did_you_mean(name, [*ours, *more])
 
 

@@ -23,7 +23,13 @@ from mpilab.measure import cluster_sweep
 from mpilab.measure.crossover import LINK
 from mpilab.measure.sweep import Report
 from mpilab.measure.sweep_table import ROW as SWEPT
-from mpilab.models.declared import IN_SEGMENTS, kernels_of, openmpis_of, unknown_kernel
+from mpilab.models.declared import (
+    IN_SEGMENTS,
+    kernels_of,
+    openmpis_of,
+    shared_of,
+    unknown_kernel,
+)
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun, usual
 from mpilab.runners.result import Result
@@ -356,6 +362,11 @@ def check_kernel(function: str) -> None:
             f"{function} is not simulated: SimGrid's MPI_Ibcast sends all messages from the root, "
             "Open MPI's does that up to 4 ranks, and takes a binomial tree on more. To simulate "
             "that tree, write bcast_binomial with segments, or bcast_knomial with radix=2"
+        )
+    if function in shared_of(collective):
+        raise InputError(
+            f"{function} is not simulated: it sends no messages, and a simulation knows no time "
+            "for memory that ranks share. 'mpilab run' runs it"
         )
     auto = [f"{collective}_auto"] if (ROOT / "src_c" / collective / "auto.c").exists() else []
     known = [*kernels_of(collective), *auto, *openmpis_of(collective)]

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -280,3 +281,13 @@ def test_one_mpirun_runs_several_functions():
 def test_an_unknown_way_to_choose_is_refused():
     with pytest.raises(InputError, match="choose='magic': write 'mpi_t' or 'mca'"):
         sweep.sweep("bcast", ranks=[2], sizes="8", choose="magic", **QUICK)
+
+
+@pytest.mark.parametrize(("left", "met"), [([50, 60], True), ([29, 60], False)])
+def test_a_barrier_without_messages_is_one_if_the_clock_says_so(left, met):
+    recording = SimpleNamespace(messages=np.empty(0))
+    outputs = [
+        SimpleNamespace(spans_ns=np.array([[0, 1], [entered, gone]]))
+        for entered, gone in zip([20, 30], left, strict=True)
+    ]
+    assert sweep.all_meet(recording, outputs) == met

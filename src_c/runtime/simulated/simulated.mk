@@ -8,8 +8,9 @@ SIMULATED  = $(BUILD)/simulated
 SIM_FLAGS  = -std=c11 $(WARNINGS) -O2 -gdwarf-4 -Iinclude -MMD -MP \
              -fno-omit-frame-pointer -fno-optimize-sibling-calls -DSMPI_NO_OVERRIDE_MALLOC \
              -DMPILAB_OURS -include runtime/simulated/simulated.h
-# What SMPI cannot run unchanged has a counterpart in runtime/simulated/; files are not simulated.
-SIM_KERNELS  = $(filter-out read/%.c,$(KERNELS))
+# What SMPI cannot run unchanged has a counterpart in runtime/simulated/; files and shared memory are
+# not simulated.
+SIM_KERNELS  = $(filter-out read/%.c shared/%.c,$(KERNELS))
 SIM_RECORDER = $(filter-out runtime/recorder/failures.c,$(RECORDER))
 SIM_HARNESS  = $(filter-out runtime/harness/openmpi.c runtime/harness/han.c runtime/harness/switches.c runtime/harness/monitoring.c \
                runtime/harness/printed.c runtime/harness/read.c runtime/harness/agreement.c,$(HARNESS)) $(MAIN)
