@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: each rank copies m bytes into its slots, and (P-1)m bytes from those of others. On several
- * nodes it is the ring.
+ * nodes it is MPI_Allgather.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -19,7 +19,7 @@ MPILAB_ALLGATHER(shared)
     struct mpilab_stream blocks;
     int err = mpilab_shared_of(comm, &shared);
     if (err == MPI_SUCCESS && shared.size == 0)
-        return allgather_ring(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     if (err == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
         err = mpilab_copy(sendbuf, sendcount, sendtype,
                           block(recvbuf, shared.rank, recvcount, recvtype), recvcount, recvtype);

@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: each rank reduces (P-1)m bytes: for few ranks. On several nodes, or with a datatype that has
- * holes, it is the allreduce by recursive doubling.
+ * holes, it is MPI_Allreduce.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -21,7 +21,7 @@ MPILAB_ALLREDUCE(shared)
     if (err == MPI_SUCCESS)
         err = mpilab_is_dense(datatype, &is_dense);
     if (err == MPI_SUCCESS && (shared.size == 0 || !is_dense))
-        return allreduce_recursive_doubling(sendbuf, recvbuf, count, datatype, op, comm);
+        return MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     if (err == MPI_SUCCESS)
         err = MPI_Type_size(datatype, &size);
     if (err != MPI_SUCCESS)

@@ -5,8 +5,8 @@
  * Rounds:   0
  * Messages: 0
  * Bytes:    0
- * Cost: a cache line from each rank to each other rank. On several nodes it is the barrier by
- * dissemination.
+ * Cost: a cache line from each rank to each other rank. On several nodes it is
+ * MPI_Barrier.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -18,7 +18,7 @@ MPILAB_BARRIER(shared)
     if (err != MPI_SUCCESS)
         return err;
     if (shared.size == 0)
-        return barrier_dissemination(comm);
+        return MPI_Barrier(comm);
     mpilab_publish(&shared);
     for (int rank = 0; rank < shared.size; rank++)
         mpilab_slot_of(&shared, rank);

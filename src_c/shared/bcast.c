@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: m/S bytes are copied S + 1 times, one after the other, with S segments; no rank waits for
- * another's MPI. On several nodes it is the binomial broadcast.
+ * another's MPI. On several nodes it is MPI_Bcast.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -19,7 +19,7 @@ MPILAB_BCAST(shared)
     struct mpilab_stream message;
     int err = mpilab_shared_of(comm, &shared);
     if (err == MPI_SUCCESS && shared.size == 0)
-        return bcast_binomial(buffer, count, datatype, root, comm);
+        return MPI_Bcast(buffer, count, datatype, root, comm);
     const int is_root = shared.rank == root;
     if (err == MPI_SUCCESS)
         err = mpilab_open_stream(buffer, count, datatype, is_root, &message);

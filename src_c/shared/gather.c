@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: the root copies (P-1)m bytes, while the others write theirs at the same time. On several
- * nodes it is the binomial gather.
+ * nodes it is MPI_Gather.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -54,8 +54,7 @@ MPILAB_GATHER(shared)
     if (err != MPI_SUCCESS)
         return err;
     if (shared.size == 0)
-        return gather_binomial(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm);
+        return MPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     if (shared.rank != root)
         return give(&shared, sendbuf, sendcount, sendtype);
     if (sendbuf != MPI_IN_PLACE)

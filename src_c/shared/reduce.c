@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: the root reduces (P-1)m bytes, while the others write theirs at the same time. On several
- * nodes, or with a datatype that has holes, it is the reduce along a binary tree in rank order.
+ * nodes, or with a datatype that has holes, it is MPI_Reduce.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -21,7 +21,7 @@ MPILAB_REDUCE(shared)
     if (err == MPI_SUCCESS)
         err = mpilab_is_dense(datatype, &is_dense);
     if (err == MPI_SUCCESS && (shared.size == 0 || !is_dense))
-        return reduce_in_order_binary(sendbuf, recvbuf, count, datatype, op, root, comm);
+        return MPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
     if (err == MPI_SUCCESS)
         err = MPI_Type_size(datatype, &size);
     if (err != MPI_SUCCESS)

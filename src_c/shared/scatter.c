@@ -7,7 +7,7 @@
  * Messages: 0
  * Bytes:    0
  * Cost: the root copies (P-1)m bytes, while the others copy theirs at the same time. On several
- * nodes it is the binomial scatter.
+ * nodes it is MPI_Scatter.
  * Source: as in memory.h.
  */
 #include "memory.h"
@@ -56,8 +56,7 @@ MPILAB_SCATTER(shared)
     if (err != MPI_SUCCESS)
         return err;
     if (shared.size == 0)
-        return scatter_binomial(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                                comm);
+        return MPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     if (shared.rank != root)
         return take(&shared, recvbuf, recvcount, recvtype, root);
     if (recvbuf != MPI_IN_PLACE)
