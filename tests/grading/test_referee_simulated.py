@@ -111,7 +111,7 @@ def test_a_right_and_fast_kernel_gets_its_points(judged, tmp_path):
 # Half a second of processor time in a call on two ranks, in bursts with calls of MPI in between.
 BURNS = """
     for (int burst = 0; burst < 2; burst++) {
-        for (volatile int i = 0; i < 100 * 1000 * 1000; i++)
+        for (volatile int i = 0; i < 300 * 1000 * 1000; i++)
             ;
         MPI_Sendrecv(0, 0, MPI_INT, rank, 2, 0, 0, MPI_INT, rank, 2, comm, MPI_STATUS_IGNORE);
     }
