@@ -879,14 +879,17 @@ flooded.answer(
 # %% [markdown]
 # ## Exercise 4: α and β from a table of times, in Python (20 points)
 #
-# Write `fit(table)`. It returns α in seconds and β in seconds per byte, for the line that minimizes
-# the sum of squared relative errors above.
+# Above, an error of a tenth of its time counts alike at every size. If you know how far the times of
+# each size are apart, you can do better: a time that varies much should count less. Write
+# `fit(table)`. It returns α in seconds and β in seconds per byte, for the line that minimizes
 #
-# - `table` is text as printed by `osu_latency`: lines with bytes and microseconds; ignore lines
-#   that begin with `#`. The first lines of the function read it for you.
+# $$\sum_i \left(\frac{t_i - \alpha - \beta n_i}{s_i}\right)^2 .$$
+#
+# - `table` is text: lines with the bytes $n_i$, the time $t_i$ and its spread $s_i$ in microseconds;
+#   ignore lines that begin with `#`. The first lines of the function read it for you.
 # - There are two or more sizes, in any order; a size may occur twice.
 #
-# Where to start: divide $\alpha + \beta n_i = t_i$ by $t_i$. What are the errors of these equations?
+# Where to start: divide $\alpha + \beta n_i = t_i$ by $s_i$. What are the errors of these equations?
 # `numpy.linalg.lstsq` finds the solution with the smallest sum of squared errors.
 
 
@@ -896,13 +899,12 @@ def fit(table):
     import numpy as np
 
     rows = [line.split() for line in table.splitlines() if line and not line.startswith("#")]
-    sizes, microseconds = np.array(rows, dtype=float).T
-    seconds = microseconds * 1e-6
+    sizes, seconds, spreads = np.array(rows, dtype=float).T * [[1], [1e-6], [1e-6]]
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
-    # α / t + β n / t = 1 in every row: the errors of these equations are the relative ones.
-    equations = np.stack([1 / seconds, sizes / seconds], axis=1)
-    (alpha, beta), *_ = np.linalg.lstsq(equations, np.ones(len(seconds)))
+    # α / s + β n / s = t / s in every row: so an error counts in units of its spread.
+    equations = np.stack([1 / spreads, sizes / spreads], axis=1)
+    (alpha, beta), *_ = np.linalg.lstsq(equations, seconds / spreads)
     return alpha, beta
     ### END SOLUTION
 
@@ -911,11 +913,13 @@ def fit(table):
 lab.check("fit", fit)
 
 # %% [markdown]
-# Once it is right, apply it to your measurements. Are these the numbers that you saw above?
+# Once it is right, apply it to your measurements. With the time as its own spread, errors are relative:
+# are these the numbers that you saw above?
 
 # %%
 try:
-    alpha, beta = fit("\n".join(f"{row['size']} {row['avg_us']}" for row in memory.rows))
+    times = zip(memory.rows["size"], memory.rows["avg_us"], strict=True)
+    alpha, beta = fit("\n".join(f"{size} {time} {time}" for size, time in times))
     print(f"α = {alpha * 1e6:.3g} µs, β = {beta * 1e9:.3g} ns/B")
 except NotImplementedError:
     print("not yet: fit is still to be written")

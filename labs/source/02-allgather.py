@@ -613,8 +613,8 @@ lab.check("pairwise")
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# The pictures help: count for $P = 4$ and $P = 8$, then find the formula. For pairwise exchange with
-# $P = 5$, think of the last step.
+# The pictures help: count for $P = 4$ and $P = 8$, then find the formula. It has to be one: grading
+# also asks for 50 million ranks. For pairwise exchange with $P = 5$, think of the last step.
 
 
 # %% nbgrader={"grade": true, "grade_id": "cost_model", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}

@@ -26,7 +26,7 @@
 #
 # ## What you need
 #
-# - About 150 minutes. [Lab 00](00-first-contact.ipynb): hostfiles;
+# - About 160 minutes. [Lab 00](00-first-contact.ipynb): hostfiles;
 #   [lab 02](02-allgather.ipynb): the ring and recursive doubling.
 # - 8 MPI ranks on this machine. Two cores are enough.
 # - SimGrid, which setup installs, for 192 simulated ranks and two points of exercise 3; without it, the
@@ -311,8 +311,9 @@ ring_squares.answer(
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: count in the pictures for $M = 2$, $Q = 4$, then find the formula. In recursive
-# doubling, each process receives $P - 1$ blocks; how many of them come from its own node?
+# Where to start: count in the pictures for $M = 2$, $Q = 4$, then find the formula: grading also asks
+# for 50 million processes. In recursive doubling, each process receives $P - 1$ blocks; how many of
+# them come from its own node?
 
 
 # %% nbgrader={"grade": true, "grade_id": "inter_node_bytes", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -442,8 +443,8 @@ three_nodes.answer(
 # inverse (7 points).
 #
 # Where to start: on which node is `p`, and what is its position there, from 0? Which rank is at that
-# node and position in the other order? Test your functions with two nodes of *three*: where $M = Q$, a
-# wrong formula may look right.
+# node and position in the other order? (There may be 50,000 nodes.) Test your functions with two nodes
+# of *three*: where $M = Q$, a wrong formula may look right.
 
 
 # %% nbgrader={"grade": true, "grade_id": "seq_to_rr", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}

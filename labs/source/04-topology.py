@@ -651,7 +651,8 @@ lab.check("reordered")
 # | `"levels"` | the broadcast by node and group, in any order; any numbers |
 # | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, node leaders send what they have to the leader of their group, and group leaders to the root; any numbers |
 #
-# In a gather, count how often each block crosses. The root leads its node and its group.
+# In a gather, count how often each block crosses. The root leads its node and its group. There may be
+# 50 million ranks.
 #
 # Use plain Python: `mpilab` is not available when your function is graded.
 

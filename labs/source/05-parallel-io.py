@@ -950,7 +950,7 @@ three_maps.answer(
 # | `"two-phase"` | as in exercise 3, with `A` aggregators, 1 ≤ `A` ≤ `R` `C` |
 #
 # `buffer` is in bytes; a request is for as many whole elements of 8 bytes as fit, but for at least
-# one. `N` need not be divisible by `R` or `C`.
+# one. `N` need not be divisible by `R` or `C`, and may be a million: too large to count elements.
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #

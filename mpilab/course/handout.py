@@ -421,6 +421,10 @@ def _calls(texts: Iterable[str], file: str) -> bool:
     return any(whole.search(t) or (first.search(t) and second.search(t)) for t in texts)
 
 
+# In the headers of kernels: fields that lab 04 asks for as formulas, with their further lines.
+_CROSSING = re.compile(r"^ \* Between (?:nodes|groups):.*\n(?: \* {3,}.*\n)*", re.MULTILINE)
+
+
 def _write_handout(new: Path, labs: tuple[str, ...], withheld: set[Path], root: Path) -> None:
     """Write a handout of `labs` into the new folder `new`."""
     derived = shutil.ignore_patterns(*_DERIVED)
@@ -439,6 +443,10 @@ def _write_handout(new: Path, labs: tuple[str, ...], withheld: set[Path], root: 
         elif (source / name).is_file():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             _copy(str(source / name), str(new / name))
+    for kernel in (new / "src_c").glob("*/*.c"):
+        text = kernel.read_text(encoding="utf-8")
+        if _CROSSING.search(text):
+            atomic_write(kernel, _CROSSING.sub("", text))
     folder = new / "labs"
     sources = [root / "labs" / "source" / f"{lab}.py" for lab in labs]
     for source in sources:

@@ -42,18 +42,15 @@ PART = Offer(
 )
 
 # Values that ADAPTERS, or a function by itself, return. A grader's sandbox has no mpilab to call.
+#
+# What the kit counts, message by message or element by element, is asked for such large numbers,
+# too, that only a formula gives it.
 IN_PYTHON = (
     Offer(
         "00-first-contact/placement",
         20,
         "hosts.hostfile.parse(text).placement(…)",
         "simulated clusters place ranks by it; the lab shows `mpirun --display map`, too",
-    ),
-    Offer(
-        "00-first-contact/fit",
-        12,
-        "models.fit_hockney",
-        "labs 00, 01, 02 and 06 fit what they measure by it; it refuses two points",
     ),
     Offer(
         "01-collective-algorithms/cost",
@@ -66,42 +63,6 @@ IN_PYTHON = (
         8,
         "models.cost, models.best_segment",
         "lab 01 chooses the segment by it for what it measures",
-    ),
-    Offer(
-        "02-allgather/cost_model",
-        20,
-        "schedules.counts",
-        "it counts the messages of a schedule, for figures and `mpilab costs`",
-    ),
-    Offer(
-        "03-rank-mapping/inter_node_bytes",
-        20,
-        "remapping.crossing",
-        "lab 03 counts with it on three nodes and in other orders",
-    ),
-    Offer(
-        "03-rank-mapping/seq_to_rr",
-        8,
-        "remapping.by_node, remapping.dealt",
-        "remapped schedules choose among these orders, on any topology",
-    ),
-    Offer(
-        "03-rank-mapping/rr_to_seq",
-        7,
-        "remapping.by_node, remapping.dealt",
-        "the same orders",
-    ),
-    Offer(
-        "04-topology/crossing",
-        10,
-        "remapping.crossing, and the headers of kernels in `src_c/bcast` and `src_c/gather`",
-        "`mpilab costs` compares these headers with recordings",
-    ),
-    Offer(
-        "05-parallel-io/file_requests",
-        14,
-        "algorithms.requests, and the headers of kernels in `src_c/read`",
-        "the public checks of exercises 1 to 3 count with them, and the lab draws access maps",
     ),
     Offer(
         "06-tune-and-scale/rules_file",
@@ -149,7 +110,7 @@ ADAPTERS = {
     ),
     "00-first-contact/fit": (
         "lambda text: (lambda fit: [fit.alpha * 1e-6, fit.beta * 1e-6])(mpilab.models.fit_hockney("
-        "*zip(*[map(float, row.split()) for row in text.splitlines() if row[0] != '#'])))",
+        "*[*zip(*[map(float, row.split()) for row in text.splitlines() if row[0] != '#'])][:2]))",
     ),
     "01-collective-algorithms/cost": (
         # Segments are given in bytes, of which m / S may be no whole number.

@@ -32,11 +32,11 @@ def copied(tmp_path):
 
 
 def change(root, old, new):
-    """Replace a text in the copied list of bugs, in which it must occur once."""
+    """Replace a text where it first occurs in the copied list of bugs."""
     path = root / "grading" / LAB / "bugs.toml"
     text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def test_an_exercise_is_proved_from_the_command_line(capsys):
@@ -46,7 +46,7 @@ def test_an_exercise_is_proved_from_the_command_line(capsys):
     assert re.search(r"^fit +blank +all +all +0 of 20 +yes$", out, re.MULTILINE)
     assert re.search(r"^fit +fit-least-squares\.py +relative +relative +8 of 20 +yes$", out, re.M)
     assert out.endswith(
-        f"{LAB}: 1 references, 1 blanks, 2 seeded bugs, each judged 2 times: no deviations\n"
+        f"{LAB}: 1 references, 1 blanks, 3 seeded bugs, each judged 2 times: no deviations\n"
     )
 
 
