@@ -17,7 +17,7 @@
  *
  * Tunables: budget_bytes (B; default 8 MiB)
  * Pieces:   ceil_div(m, B // (4 * Q * (P - Q))) if M > 1 else 0
- * Rounds:   T * ceil_div(M - 1, 32) + (Q > 1) * ((M > 1) + (m > 0))
+ * Rounds:   T * ceil_div(M - 1, min(32, max(1, 4096 // M))) + (Q > 1) * ((M > 1) + (m > 0))
  *           on M nodes of Q ranks, if all pairs exchange m bytes; so, too, the next two lines
  * Messages: P*(Q-1)*(m>0) + M*(M-1)*T + (M>1)*(P-M)*(1 + 2*T - (m>0)*(m*(P-Q) <= 2048))
  * Bytes:    V + 2 * (VM - VM // Q) + 16 * (P - M) * (P - Q)

@@ -16,7 +16,7 @@
  *
  * Tunables: budget_bytes (B; default 8 MiB)
  * Pieces:   ceil_div(m, B // (4 * (P - Q))) if M > 1 else 0
- * Rounds:   T * ceil_div(M - 1, 32) + (Q > 1) * ((M > 1) + (m > 0))
+ * Rounds:   T * ceil_div(M - 1, min(32, max(1, 4096 // M))) + (Q > 1) * ((M > 1) + (m > 0))
  *           on M nodes of Q ranks, if all pairs exchange m bytes; so, too, the next two lines
  * Messages: P * (Q - 1) * ((m > 0) + (M > 1) * (1 + T)) + P * (M - 1) * T
  * Bytes:    V + VM - VM // Q + 8 * P * (Q - 1) * (M - 1)

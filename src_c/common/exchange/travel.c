@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank sends to at most this many nodes at a time, so that the number of messages under way grows
- * with the number of nodes, not with its square. (One by one, it sends to a single node.) */
-enum { NODES_AT_ONCE = 32 };
+/* A rank sends to few nodes at a time, so that the number of messages under way grows with that of
+ * nodes, not with its square, and beyond 128 nodes it stays the same. (One by one, it sends to a
+ * single node.) */
+enum { NODES_AT_ONCE = 32, MESSAGES_AT_ONCE = 4096 };
 
 struct travel {
     struct mpilab_plan *plan;
@@ -175,7 +176,11 @@ static int sort_outgoing(struct travel *travel, const struct task *task)
  * is everybody's first. */
 static int nodes_at_once(const struct mpilab_plan *plan)
 {
-    return plan->route->one_by_one ? plan->topology->nodes : NODES_AT_ONCE;
+    const int nodes = plan->topology->nodes;
+    if (plan->route->one_by_one)
+        return nodes;
+    const int each = nodes < MESSAGES_AT_ONCE ? MESSAGES_AT_ONCE / nodes : 1;
+    return each < NODES_AT_ONCE ? each : NODES_AT_ONCE;
 }
 
 static int is_among(const struct mpilab_plan *plan, int from, int to, int first_step)
