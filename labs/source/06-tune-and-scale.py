@@ -75,6 +75,7 @@ from mpilab.cases.case import Case
 from mpilab.errors import MpilabError
 from mpilab.hosts import platforms
 from mpilab.judging.calls import call
+from mpilab.kernels import openmpi
 from mpilab.measure import crossover as measured_crossover
 from mpilab.measure import osu, sweep
 from mpilab.models.choice import medians
@@ -86,9 +87,9 @@ from mpilab.plots.distances import crossover as crossover_plot
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
 from mpilab.plots.table import Table
-from mpilab.runners.simgrid import seconds_of
 
 # %%
+from mpilab.runners.simgrid import seconds_of
 from mpilab.tuning import as_text, choosing, comparison, explain, judge, parse, predicted, proof
 from mpilab.util.units import byte_size, duration
 
@@ -100,9 +101,15 @@ cluster
 # %% [markdown]
 # ## Measure the cluster at hand
 #
-# Open MPI 5 has nine broadcasts, and a built-in rule to choose among them. That rule was found on
-# some cluster, some years ago. Yours is a different one, so measure. The cluster at hand is this
-# machine; the end of the lab shows how to use a batch system.
+# Open MPI 5 has nine broadcasts, and a built-in rule to choose among them. Their numbers, and 0 for
+# the rule:
+
+# %%
+Table(list(openmpi.algorithms()["bcast"].items()), "number; algorithm")
+
+# %% [markdown]
+# That rule was found on some cluster, some years ago. Yours is a different one, so measure. The cluster
+# at hand is this machine; the end of the lab shows how to use a batch system.
 #
 # All of Open MPI's algorithms, and its own choice (*default*), run in one job, in turn. By default,
 # none of them cuts a message. A pipeline without segments is not a pipeline, so the two algorithms that

@@ -24,6 +24,7 @@ from typing import Any
 
 import nbformat
 import numpy as np
+from nbclient import NotebookClient
 from nbformat import NotebookNode
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
@@ -577,6 +578,34 @@ def pingpong_alpha_vs_osu() -> list[float]:
 def pingpong_beta_vs_osu() -> list[float]:
     """β of the ping-pong of lab 00, divided by that of osu_latency."""
     return [ours.beta / theirs.beta for ours, theirs in ping_pong_beside_osu()]
+
+
+# The time until a student who opens a lab sees something.
+
+
+@figure("s", "≤ 3", "wall time from the start of the kernel to the first output, cluster included")
+def first_result_seconds(repeats: int = 3) -> list[float]:
+    """The time from the start of a notebook's kernel to the first result below the start of the
+    cluster, in the lab where it is longest; once per repetition."""
+    labs = sorted((ROOT / "labs").glob("[0-9]*.ipynb"))
+    return [max(map(_first_result, labs)) for _ in range(repeats)]
+
+
+def _first_result(notebook: Path) -> float:
+    """Wall seconds until a lab's first result."""
+    lab = nbformat.read(notebook, 4)
+    client = NotebookClient(lab, resources={"metadata": {"path": str(notebook.parent)}})
+    begin, is_started = time.perf_counter(), False
+    with client.setup_kernel():
+        for number, cell in enumerate(lab.cells):
+            if cell.cell_type != "code":
+                continue
+            client.execute_cell(cell, number)
+            shown = [out for out in cell.outputs if out.get("name") != "stderr"]
+            if is_started and shown:
+                return time.perf_counter() - begin
+            is_started = is_started or "Cluster(" in cell.source
+    raise MpilabError(f"{notebook}: no cell below the start of the cluster has a result")
 
 
 # Running each lab from top to bottom: blank, as a student may do first, and with all solutions.

@@ -1,8 +1,10 @@
 """The figures that compare our kernels with Open MPI's: what is compared with what."""
 
+import nbformat
 import pytest
 
 from mpilab.bench import FIGURES, figures
+from mpilab.errors import MpilabError
 from mpilab.kernels import openmpi
 from mpilab.measure import by_level
 from mpilab.models.declared import kernels_of
@@ -123,3 +125,24 @@ def test_processor_time_is_that_of_the_program_and_what_it_waits_for():
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
     (spent,) = figures._processor_seconds(["-c", parent], 1)
     assert spent > 0.3
+
+
+def notebook(folder, *sources):
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in sources])
+    nbformat.write(made, folder / "lab.ipynb")
+    return folder / "lab.ipynb"
+
+
+@pytest.mark.slow
+def test_the_first_result_of_a_lab_is_the_first_output_below_its_cluster(tmp_path):
+    lab = notebook(
+        tmp_path,
+        "print('no result yet')",
+        "# Cluster(4) would start here",
+        "import sys; print('not a result', file=sys.stderr)",
+        "print('a result')",
+        "raise SystemError('is not run')",
+    )
+    assert 0 < figures._first_result(lab) < 60
+    with pytest.raises(MpilabError, match="no cell below the start of the cluster has a result"):
+        figures._first_result(notebook(tmp_path, "print('Cluster(4)')"))
