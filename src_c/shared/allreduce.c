@@ -16,16 +16,12 @@
 MPILAB_ALLREDUCE(shared)
 {
     struct mpilab_shared shared;
-    int size, is_dense;
-    int err = mpilab_shared_of(comm, &shared);
-    if (err == MPI_SUCCESS)
-        err = mpilab_is_dense(datatype, &is_dense);
-    if (err == MPI_SUCCESS && (shared.size == 0 || !is_dense))
-        return MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    if (err == MPI_SUCCESS)
-        err = MPI_Type_size(datatype, &size);
+    int size;
+    int err = mpilab_shared_for_reduction(comm, datatype, &shared, &size);
     if (err != MPI_SUCCESS)
         return err;
+    if (shared.size == 0)
+        return MPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 
     const char *const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     const int most = MPILAB_SLOT_BYTES / size;

@@ -4,35 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-int mpilab_is_dense(MPI_Datatype datatype, int *is_dense)
+int mpilab_element(MPI_Datatype datatype, int *bytes, int *is_dense)
 {
     MPI_Aint lower_bound, extent;
-    int integers, addresses, datatypes, combiner, size;
+    int integers, addresses, datatypes, combiner;
     int err = MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner);
     if (err == MPI_SUCCESS)
         err = MPI_Type_get_extent(datatype, &lower_bound, &extent);
     if (err == MPI_SUCCESS)
-        err = MPI_Type_size(datatype, &size);
+        err = MPI_Type_size(datatype, bytes);
     if (err == MPI_SUCCESS)
-        *is_dense = combiner == MPI_COMBINER_NAMED && size == extent;
+        *is_dense = combiner == MPI_COMBINER_NAMED && *bytes == extent;
+    return err;
+}
+
+int mpilab_shared_for_reduction(MPI_Comm comm, MPI_Datatype datatype, struct mpilab_shared *shared,
+                                int *bytes)
+{
+    int is_dense;
+    int err = mpilab_shared_of(comm, shared);
+    if (err == MPI_SUCCESS)
+        err = mpilab_element(datatype, bytes, &is_dense);
+    if (err == MPI_SUCCESS && !is_dense)
+        shared->size = 0;
     return err;
 }
 
 int mpilab_copy(const void *from, int fromcount, MPI_Datatype fromtype, void *to, int tocount,
                 MPI_Datatype totype)
 {
-    int from_dense, to_dense = 0, size;
-    int err = mpilab_is_dense(fromtype, &from_dense);
+    int from_dense, to_dense, bytes, unused;
+    int err = mpilab_element(fromtype, &bytes, &from_dense);
     if (err == MPI_SUCCESS)
-        err = mpilab_is_dense(totype, &to_dense);
-    if (err == MPI_SUCCESS)
-        err = MPI_Type_size(fromtype, &size);
+        err = mpilab_element(totype, &unused, &to_dense);
     if (err != MPI_SUCCESS)
         return err;
     if (!from_dense || !to_dense)
         return copy_local(from, fromcount, fromtype, to, tocount, totype);
     if (fromcount > 0)
-        memcpy(to, from, (size_t)fromcount * (size_t)size);
+        memcpy(to, from, (size_t)fromcount * (size_t)bytes);
     return MPI_SUCCESS;
 }
 
@@ -40,9 +50,7 @@ int mpilab_open_stream(const void *buffer, MPI_Aint count, MPI_Datatype datatype
                        struct mpilab_stream *stream)
 {
     int size, is_dense, position = 0;
-    int err = mpilab_is_dense(datatype, &is_dense);
-    if (err == MPI_SUCCESS)
-        err = MPI_Type_size(datatype, &size);
+    int err = mpilab_element(datatype, &size, &is_dense);
     if (err != MPI_SUCCESS)
         return err;
     *stream =

@@ -52,9 +52,14 @@ struct mpilab_stream {
     void *buffer, *packed; /* `packed` is NULL if the bytes are those of the buffer */
 };
 
-/* Do the elements lie in memory as they are packed, without holes? Only MPI's own datatypes are
- * asked: others may have any order. */
-int mpilab_is_dense(MPI_Datatype datatype, int *is_dense);
+/* The bytes of an element, and whether elements lie in memory as they are packed, without holes. Of
+ * MPI's own datatypes only: others may have any order. */
+int mpilab_element(MPI_Datatype datatype, int *bytes, int *is_dense);
+
+/* The shared memory of `comm` for a reduction of elements of so many bytes. Its size is 0, too, if
+ * they have holes: MPI_Reduce_local could not work on their packed bytes. */
+int mpilab_shared_for_reduction(MPI_Comm comm, MPI_Datatype datatype, struct mpilab_shared *shared,
+                                int *bytes);
 
 /* Open a buffer, of which the bytes may be needed (`is_read`); close it, after which the buffer has
  * what was written to them (`is_written`). */

@@ -16,16 +16,12 @@
 MPILAB_REDUCE(shared)
 {
     struct mpilab_shared shared;
-    int size, is_dense;
-    int err = mpilab_shared_of(comm, &shared);
-    if (err == MPI_SUCCESS)
-        err = mpilab_is_dense(datatype, &is_dense);
-    if (err == MPI_SUCCESS && (shared.size == 0 || !is_dense))
-        return MPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-    if (err == MPI_SUCCESS)
-        err = MPI_Type_size(datatype, &size);
+    int size;
+    int err = mpilab_shared_for_reduction(comm, datatype, &shared, &size);
     if (err != MPI_SUCCESS)
         return err;
+    if (shared.size == 0)
+        return MPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 
     /* The root's own data in its receive buffer would be overwritten by that of higher ranks. */
     const int in_place = sendbuf == MPI_IN_PLACE && shared.rank == root;
