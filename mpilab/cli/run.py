@@ -194,11 +194,7 @@ def _case(options: argparse.Namespace) -> Any:
         raise InputError("--sanitize: no file to compile; add --source FILE.c")
     collective = options.kernel.partition("_")[0]
     declared = mpilab.models.declared
-    ours = [
-        *declared.kernels_of(collective),
-        *declared.shared_of(collective),
-        *declared.openmpis_of(collective),
-    ]
+    ours = declared.runnable(collective)
     if options.source is None and options.kernel not in ours:
         otherwise = "Pass your own file with --source FILE.c"
         raise declared.unknown_kernel(options.kernel, ours, otherwise)

@@ -163,6 +163,11 @@ def shared_of(collective: str) -> list[str]:
     return [f"{collective}_shared"] if there else []
 
 
+def runnable(collective: str) -> list[str]:
+    """Names of all kernels of a collective that `mpilab run` runs."""
+    return [*kernels_of(collective), *shared_of(collective), *openmpis_of(collective)]
+
+
 def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputError:
     """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
     return InputError(
@@ -173,11 +178,7 @@ def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputErro
 
 def nearest_kernel(name: str, more: Iterable[str] = ()) -> str:
     """did_you_mean for an unknown kernel name, from the kit's kernels and `more`."""
-    ours = [
-        kernel
-        for one in COLLECTIVES
-        for kernel in (*kernels_of(one), *shared_of(one), *openmpis_of(one))
-    ]
+    ours = [kernel for one in COLLECTIVES for kernel in runnable(one)]
     return did_you_mean(name, [*ours, *more])
 
 
