@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mpilab.algorithms import allgather
+from mpilab.algorithms import algorithms, allgather
 from mpilab.algorithms.algorithm import counts
 from mpilab.algorithms.remapping import placement
 from mpilab.cases.distribution import distribution
@@ -13,18 +13,9 @@ from mpilab.errors import InputError
 from tests.right_answers import answers_of
 
 POWERS = (1, 2, 4, 8, 16)
-NAMES = (
-    "nonblocking_gather_bcast",
-    "nonblocking_all",
-    "pairwise",
-    "ring",
-    "recursive_doubling",
-    "bruck",
-    "neighbor_exchange",
-)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", algorithms("allgather"))
 def test_the_costs_of_an_allgather_are_those_of_its_schedule(name):
     costs = answers_of("02-allgather").costs
     for ranks in POWERS if name == "recursive_doubling" else (*range(1, 14), 16, 31, 32, 33):
