@@ -98,17 +98,12 @@ def seconds(
     model   a Hockney; or a function of the algorithm's name that returns one, or None
     gamma   see mpilab.models.costs
     """
-    number, fanout, segment = choice
-    name = "" if number == LEFT else algorithm_name(collective, number)
-    shape = shape_of(collective, ranks, size, segment, fanout)
-    instead = substitute(collective, name, shape)
-    name = instead.name if instead else name
+    name, segment, fanout = run_as(collective, ranks, size, choice)
     if name not in OPENMPI_FORMULAS.get(collective, {}):
         return None
     own = model if isinstance(model, Hockney) else model(name)
     if own is None:
         return None
-    heeded = segment if name in CUT.get(collective, ()) else 0
     return float(
         cost(
             collective,
@@ -116,12 +111,23 @@ def seconds(
             ranks,
             size,
             own,
-            segment=heeded,
-            fanout=shape.fanout,
+            segment=segment,
+            fanout=fanout,
             gamma=gamma,
             library="openmpi",
         )
     )
+
+
+def run_as(collective: str, ranks: int, size: int, choice: Choice) -> tuple[str, int, int]:
+    """(name, segment, fan-out) of the algorithm that runs for a choice: perhaps a substitute of
+    Open MPI's, and with segments only if it has them. The name is "" if Open MPI chooses."""
+    number, fanout, segment = choice
+    name = "" if number == LEFT else algorithm_name(collective, number)
+    shape = shape_of(collective, ranks, size, segment, fanout)
+    instead = substitute(collective, name, shape)
+    name = instead.name if instead else name
+    return name, segment if name in CUT.get(collective, ()) else 0, shape.fanout
 
 
 # Times from which rules are chosen: measured by a sweep, or predicted by models.

@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from mpilab.algorithms import ours_of
 from mpilab.algorithms.algorithm import GammaFunction
+from mpilab.algorithms.formula import ceil_log2, floor_log2
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.hosts.platforms import calibrated
 from mpilab.kernels.simgrid import kernels
 from mpilab.measure.openmpi_traffic import PATTERNS
+from mpilab.models.costs import coefficients
 from mpilab.models.declared import kernels_of
 from mpilab.models.point_to_point import Hockney
 from mpilab.runners import simgrid
 from mpilab.runners.simgrid import seconds_of
-from mpilab.tuning.choosing import choices, seconds
+from mpilab.tuning.choosing import choices, run_as, seconds
 from mpilab.tuning.rules import (
     CHAINS,
     CUT,
@@ -32,8 +34,6 @@ from mpilab.tuning.rules import (
     algorithm_name,
     choice_words,
     parse,
-    shape_of,
-    substitute,
 )
 from mpilab.util.units import bytes_of
 
@@ -66,31 +66,70 @@ MOST_SEGMENTS = 1024
 
 
 def predicted(
-    rules: Rules, points: Given, alpha: float, beta: float, gamma: GammaFunction | None = None
+    rules: Rules,
+    points: Given,
+    alpha: float,
+    beta: float,
+    gamma: GammaFunction | None = None,
+    eager: int | None = None,
 ) -> NDArray[Any]:
     """The cost of the rules' choices in the model, beside the cheapest choice: table of PREDICTED.
 
     points   [(collective, ranks, bytes of a block or of the whole message)], or the same as text:
              'bcast 64 8K, allgather 16 1024, barrier 64'
     alpha, beta   seconds per message and per byte; gamma: see mpilab.models.costs
+    eager    bytes above which a message takes 2α more, for a handshake between sender and receiver
+             before it (rendezvous); None: no message has one. Only for broadcasts.
 
     The cheapest choice is that of all algorithms with a cost, without segments and with segments of
     512 bytes to 1 MiB, and with 2, 4 and 8 chains. If Open MPI substitutes another algorithm for
     the chosen one, the substitute's cost counts. Raises InputError for invalid points.
     """
     model = Hockney(alpha, beta)
+
+    def price(point: Point, choice: Choice) -> float | None:
+        took = seconds(*point, choice, model, gamma)
+        if took is None or eager is None:
+            return took
+        return took + 2 * alpha * _handshakes(*point, choice, eager)
+
     rows = []
-    for collective, ranks, size in points_of(points):
-        costs = [
-            seconds(collective, ranks, size, choice, model, gamma) for choice in choices(collective)
-        ]
+    for point in points_of(points):
+        collective, ranks, size = point
+        costs = [price(point, choice) for choice in choices(collective)]
         rule = rules.deciding(collective, ranks, size)
         own = None
         if rule is not None and not rule.is_fatal(ranks):
-            own = seconds(collective, ranks, size, rule.choice, model, gamma)
+            own = price(point, rule.choice)
         best = min(cost for cost in (*costs, own) if cost is not None)
         rows.append(row(collective, ranks, size, rule, np.nan if own is None else own, best))
     return np.array(rows, PREDICTED)
+
+
+def _handshakes(collective: str, ranks: int, size: int, choice: Choice, eager: int) -> float:
+    """How many of the messages whose times add up to the cost of a broadcast are longer than
+    `eager` bytes."""
+    if collective != "bcast":
+        raise InputError(
+            f"eager={eager}: {collective} is not priced with handshakes; only bcast is"
+        )
+    name, segment, fanout = run_as(collective, ranks, size, choice)
+    counted, _ = coefficients(
+        collective, name, ranks, size, segment=segment, fanout=fanout, library="openmpi"
+    )
+    messages, piece = float(counted), segment or size
+    halvings = [size / (2 << step) for step in range(ceil_log2(ranks))]
+    if name == "scatter_allgather":
+        steps = floor_log2(ranks)
+        parts = [(2.0, length) for length in halvings[:steps]]
+        parts.append((messages - 2 * steps, float(size)))  # to a rank beyond the power of two
+    elif name == "scatter_allgather_ring":
+        parts = [*((1.0, length) for length in halvings), (ranks - 1.0, size / ranks)]
+    elif name == "split_binary_tree" and ranks > 2:
+        parts = [(messages - 1, min(piece, size / 2)), (1.0, size / 2)]  # the last swaps halves
+    else:
+        parts = [(messages, min(piece, size))]
+    return sum(number for number, length in parts if length > eager)
 
 
 def row(
@@ -109,7 +148,14 @@ def row(
     )
 
 
-def complaint(text: str, points: Given, alpha: float, beta: float, most: float = 1.1) -> str:
+def complaint(
+    text: str,
+    points: Given,
+    alpha: float,
+    beta: float,
+    most: float = 1.1,
+    eager: int | None = None,
+) -> str:
     """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
 
     Open MPI must read it as written, it must not make any program fail, and at each of `points` it
@@ -119,7 +165,8 @@ def complaint(text: str, points: Given, alpha: float, beta: float, most: float =
     rules, wrong = readable(text)
     if rules is None:
         return wrong
-    return verdict(predicted(rules, points, alpha, beta), most, "by the model", "the model knows")
+    rows = predicted(rules, points, alpha, beta, eager=eager)
+    return verdict(rows, most, "by the model", "the model knows")
 
 
 def readable(text: str) -> tuple[Rules | None, str]:
@@ -222,12 +269,20 @@ def costs(rules: Rules, points: Given, alpha: float, beta: float) -> NDArray[Any
 
 
 def simulated_complaint(
-    text: str, points: Given, alpha: float, beta: float, most: float = 1.5
+    text: str,
+    points: Given,
+    alpha: float,
+    beta: float,
+    most: float = 1.5,
+    eager: int | None = None,
 ) -> str:
     """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
 
-    Like `complaint`, but in simulated time. Raises Ungradable without SimGrid.
+    Like `complaint`, but in simulated time, where no message has a handshake; with `eager`, by the
+    model, too. Raises Ungradable without SimGrid.
     """
+    if eager is not None and (said := complaint(text, points, alpha, beta, most, eager)):
+        return said
     rules, wrong = readable(text)
     if rules is None:
         return wrong
@@ -261,14 +316,10 @@ def _seconds(
 def _case(ranks: int, size: int, choice: Choice) -> Case | None:
     """The Case of our kernel that matches a choice of Open MPI's; None if there is none, or for too
     many segments."""
-    number, fanout, segment = choice
-    name = algorithm_name("bcast", number)
-    instead = substitute("bcast", name, shape_of("bcast", ranks, size, segment, fanout))
-    name = instead.name if instead else name
+    name, cuts, _ = run_as("bcast", ranks, size, choice)
     kernel = f"bcast_{ours_of('bcast', name)}"
     if kernel not in kernels_of("bcast"):
         return None
-    cuts = segment if name in CUT["bcast"] else 0
     if cuts and size / cuts > MOST_SEGMENTS:
         return None
     return Case(
@@ -281,5 +332,5 @@ def _case(ranks: int, size: int, choice: Choice) -> Case | None:
         function=kernel,
         # Ours segments by default.
         segment=cuts or (max(1, size) if name in CUT["bcast"] else 0),
-        fanout=max(1, fanout) if name in CHAINS["bcast"] else 0,
+        fanout=max(1, choice[1]) if name in CHAINS["bcast"] else 0,
     )

@@ -46,6 +46,43 @@ def test_how_much_more_may_be_lost_is_up_to_the_rubric():
     assert complain(binomial, most=ratio * 1.01) == ""
 
 
+# The last number is that of messages with a handshake. A message of 8,000 bytes is halved to 4,000,
+# 2,000 and 1,000 on 8 ranks; on 9, the last one gets all of it.
+@pytest.mark.parametrize(
+    ("rule", "ranks", "size", "eager", "handshakes"),
+    [
+        ("6 0 0", 8, 8000, 8000, 0),
+        ("6 0 0", 8, 8000, 7999, 3),
+        ("8 0 0", 8, 8000, 3999, 2),
+        ("8 0 0", 8, 8000, 1500, 4),
+        ("8 0 0", 9, 8000, 3999, 3),
+        ("9 0 0", 8, 8000, 1500, 2),
+        ("9 0 0", 8, 8000, 999, 3 + 7),
+        ("3 0 1000", 8, 8000, 1000, 0),
+        ("3 0 1000", 8, 8000, 999, 6 + 8),
+        ("3 0 65536", 8, 8000, 7999, 7),
+        ("4 0 1000", 8, 8000, 1000, 1),
+        ("4 0 1000", 8, 8000, 999, 13),
+        ("1 0 0", 8, 8000, 7999, 7),
+    ],
+)
+def test_a_message_above_the_eager_limit_costs_two_more(rule, ranks, size, eager, handshakes):
+    rules, point = parse(f"1\n7 1\n2 1\n0 {rule}\n"), f"bcast {ranks} {size}"
+    without = predicted(rules, point, ALPHA, BETA)["chosen_s"]
+    took = predicted(rules, point, ALPHA, BETA, eager=eager)["chosen_s"]
+    assert took == pytest.approx(without + 2 * ALPHA * handshakes)
+
+
+def test_rules_that_ignore_handshakes_are_complained_of():
+    point = "bcast 64 16K"
+    assert complain("1\n7 1\n2 1\n0 6 0 0\n", point) == ""
+    said = complain("1\n7 1\n2 1\n0 6 0 0\n", point, eager=8192)
+    assert "chooses binomial (6) (line 4), which takes 1.68 times as long" in said
+    assert complain("1\n7 1\n2 1\n0 8 0 0\n", point, eager=8192) == ""
+    with pytest.raises(InputError, match="eager=8192: gather is not priced with handshakes"):
+        complain("1\n9 1\n2 1\n0 1 0 0\n", "gather 64 16K", eager=8192)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
