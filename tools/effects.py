@@ -83,9 +83,9 @@ EFFECTS = (
     ),
     Effect(
         "01-collective-algorithms",
-        "linear broadcast of 64 bytes instead of the binomial tree",
+        "64 bytes down four chains instead of the binomial tree",
         *("flat-4x1", "flat-1024x1"),
-        faster("bcast_linear", "bcast_binomial", 64),
+        faster("bcast_chain", "bcast_binomial", 64),
     ),
     Effect(
         "01-collective-algorithms",

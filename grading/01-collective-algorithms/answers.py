@@ -5,21 +5,25 @@ from math import ceil, floor, sqrt
 from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
 
+ARRIVALS = ("linear", "pipeline", "binomial")
 ALGORITHMS = ("linear", "binomial", "scatter_allgather_ring", "pipeline")
 
 
-def bcast_seconds(
+def mean_arrival(
     algorithm: str, ranks: int, byte_count: int, segments: int, alpha: float, beta: float
 ) -> float:
-    """Seconds of a broadcast of `byte_count` bytes (m) to `ranks` ranks (P).
+    """Seconds after which a rank other than the root has a broadcast's message: the mean.
 
-    algorithm   one of ALGORITHMS.
+    algorithm   one of ARRIVALS.
+    ranks       P, the root among them; with one rank, nobody waits: 0.
+    byte_count  m.
     segments    S, 1 or more; only the pipeline uses it.
     alpha, beta seconds per message, and seconds per byte.
 
-    Messages leave a rank one by one, and the pipeline cuts the m bytes into S equal segments. These
-    are the costs of mpilab.models.costs for γ = None, with the number of segments instead of their
-    size.
+    Messages leave a rank one by one. The pipeline cuts the m bytes into S equal segments; place v
+    has the last one after v - 1 + S rounds. In the binomial tree of L = ⌈log2 P⌉ steps, place v
+    gets the message in step L - j, where j is the number of its lowest 1 bit; the sum of all j
+    below P is P - 1 less the 1 bits of P - 1 (Legendre's formula).
 
     Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
     MPICH", IJHPCA 19(1), 2005, section 4.3; for the pipeline, Pjesivac-Grbovic et al., "Performance
@@ -29,42 +33,49 @@ def bcast_seconds(
     """
     if ranks < 1 or segments < 1:
         raise InputError(f"P={ranks}, S={segments}: both must be 1 or more")
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm {algorithm!r}: use one of {', '.join(ALGORITHMS)}")
-    if ranks == 1:
+    if algorithm not in ARRIVALS:
+        raise InputError(f"algorithm {algorithm!r}: use one of {', '.join(ARRIVALS)}")
+    others = ranks - 1
+    if others == 0:
         return 0.0
     message = alpha + beta * byte_count
     if algorithm == "linear":
-        return (ranks - 1) * message
-    if algorithm == "binomial":
-        return ceil_log2(ranks) * message
-    if algorithm == "scatter_allgather_ring":
-        rounds = ceil_log2(ranks) + ranks - 1
-        return rounds * alpha + 2 * (ranks - 1) / ranks * byte_count * beta
-    return (ranks - 2 + segments) * (alpha + beta * byte_count / segments)
+        return ranks / 2 * message
+    if algorithm == "pipeline":
+        return (ranks / 2 - 1 + segments) * (alpha + beta * byte_count / segments)
+    return (ceil_log2(ranks) - 1 + others.bit_count() / others) * message
 
 
 def best_segments(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
-    """The number of segments, 1 to m, for which the pipeline takes the shortest time.
+    """The number of segments, 1 to m, for which the mean of the pipeline is the least.
 
-    It is √((P-2) m β / α), where the derivative of the cost is 0, rounded down or up.
+    It is √((P/2 - 1) m β / α), where the derivative is 0, rounded down or up.
     """
-    optimum = sqrt(max(ranks - 2, 0) * byte_count * beta / alpha)
+    optimum = sqrt(max(ranks / 2 - 1, 0) * byte_count * beta / alpha)
     near = {min(max(number, 1), max(byte_count, 1)) for number in (floor(optimum), ceil(optimum))}
     return min(
         sorted(near),
-        key=lambda number: bcast_seconds("pipeline", ranks, byte_count, number, alpha, beta),
+        key=lambda number: mean_arrival("pipeline", ranks, byte_count, number, alpha, beta),
     )
 
 
-def fastest_bcast(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
-    """The index in ALGORITHMS of the fastest one; on a tie, the first.
+def means(ranks: int, byte_count: int, alpha: float, beta: float) -> list[float]:
+    """The mean of each of ALGORITHMS, the pipeline with the best number of segments.
 
-    The pipeline has the best number of segments.
+    In the ring of the allgather, the last message of each rank comes in the last round.
     """
     segments = best_segments(ranks, byte_count, alpha, beta)
-    seconds = [
-        bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta)
+    rounds = ceil_log2(ranks) + ranks - 1
+    at_the_end = rounds * alpha + 2 * (ranks - 1) / ranks * byte_count * beta
+    return [
+        at_the_end
+        if algorithm == "scatter_allgather_ring"
+        else mean_arrival(algorithm, ranks, byte_count, segments, alpha, beta)
         for algorithm in ALGORITHMS
     ]
+
+
+def fastest_bcast(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
+    """The index in ALGORITHMS of the one with the least of `means`; on a tie, the first."""
+    seconds = means(ranks, byte_count, alpha, beta)
     return seconds.index(min(seconds))

@@ -404,36 +404,44 @@ except InputError as error:
     print(error)
 
 # %% [markdown]
-# ## Exercise 1: which host each rank gets, in Python (20 points)
+# ## Exercise 1: which host a rank gets, in Python (20 points)
 #
-# Write `placement(hostfile, ranks, policy)`. It returns a list with the number of each rank's host,
-# where 0 is the host of the first line.
+# Write `placement(hostfile, rank, policy)`. It returns the number of the host of rank `rank`, where 0
+# is the host of the first line.
 #
 # - `hostfile` is the text of a hostfile; each line has a host and its slots, such as `n1 slots=4`.
 #   The first line of the function reads them for you.
-# - `policy` is `"slot"` or `"node"`. There are never more ranks than slots.
+# - `policy` is `"slot"` or `"node"`. The rank is always below the number of all slots.
 # - By node, a full host is skipped.
 #
-# Two hosts with 4 and 2 slots, 6 ranks, by node: `[0, 1, 0, 1, 0, 0]`.
+# Two hosts with 4 and 2 slots, by node: ranks 0 to 5 are on hosts 0, 1, 0, 1, 0, 0.
+#
+# Hosts may have a million million slots in the grading, so don't list all ranks up to yours: count.
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: how many ranks does each host have after each round?
+# Where to start: by slot, how many ranks does the first host take? By node, how many turns pass until
+# a host is full, and how many ranks have a host by then?
 
 
 # %% nbgrader={"grade": true, "grade_id": "placement", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
-def placement(hostfile, ranks, policy):
-    """Return the host of each rank, by its number."""
+def placement(hostfile, rank, policy):
+    """Return the number of the host of a rank."""
     slots = [int(line.split("slots=")[1]) for line in hostfile.splitlines()]
     ### BEGIN SOLUTION
     # STUB: raise NotImplementedError("your code here")
     if policy == "slot":
-        order = [host for host, free in enumerate(slots) for _ in range(free)]
-    else:
-        order = [
-            host for turn in range(max(slots)) for host, free in enumerate(slots) if turn < free
-        ]
-    return order[:ranks]
+        for host, free in enumerate(slots):
+            if rank < free:
+                return host
+            rank -= free
+    while True:
+        with_room = [host for host, free in enumerate(slots) if free > 0]
+        turns = min(slots[host] for host in with_room)  # until the next host is full
+        if rank < turns * len(with_room):
+            return with_room[rank % len(with_room)]
+        rank -= turns * len(with_room)
+        slots = [max(0, free - turns) for free in slots]
     ### END SOLUTION
 
 

@@ -491,13 +491,14 @@ one_color.answer(
 #   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
 # - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
 #   `MPI_BYTE`.
-# - For four of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
-#   `block_columns`, which are distributed round robin. Block $(i, j)$ belongs to the rank in row
-#   $i \bmod R$ and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type
-#   for that, too: `MPI_Type_create_darray`.
+# - A matrix may be *block-cyclic*: cut into smaller blocks, `block_rows` by `block_columns`, which are
+#   distributed round robin. Block $(i, j)$ belongs to the rank in row $i \bmod R$ and column $j \bmod C$ of
+#   the grid, and a part consists of many blocks. Plain blocks are the case of one block a rank. MPI has
+#   a type for all of that: `MPI_Type_create_darray`.
 #
-# (Stage 3 of Cannon's algorithm has a view of plain blocks, in `src_c/common/matrix/views.c`. Try it yourself
-# before you look.)
+# Plain blocks are a good first step, and the first check; points are for an answer that is right for
+# block-cyclic matrices, too. (Stage 3 of Cannon's algorithm has a view of plain blocks, in
+# `src_c/common/matrix/views.c`.)
 
 # %% [markdown]
 # These help you:

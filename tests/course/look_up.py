@@ -3,7 +3,8 @@ test_handout_answers.py, in a sandbox in which nothing can be written.
 
 On standard input: {"exercises": {exercise: {item: [[arguments, value, complaint], ...]}},
 "adapters": {exercise: [expression, ...]}}. On standard output: how many functions and classes there
-are, how many ways were tried, and [exercise, item, way] for each item whose values all come out.
+are, how many ways were tried, [exercise, item, way] for each item whose values all come out, and
+the adapters that are right for no call at all: they are mistaken.
 
 The ways are: each public function and class of the package with the arguments of the exercise; a
 method or attribute of what it returns for the first few of them, with the others; and the adapters.
@@ -186,7 +187,7 @@ def main():
     functions = offered() | planted(exercises)
     openmpi.algorithms()  # remembered: it asks Open MPI by a process
     disable_processes()
-    tried, right = 0, []
+    tried, right, mistaken = 0, [], []
 
     def attempt(exercise, way, function, items, seconds):
         nonlocal tried
@@ -205,13 +206,16 @@ def main():
             way = f"expression {number}"
             function = eval(expression, names)
             attempt(exercise, way, function, exercises[exercise], SECONDS_OF_AN_ADAPTER)
+            calls = (call for item in exercises[exercise].values() for call in item)
+            if not any(is_right(function, [call], SECONDS) for call in calls):
+                mistaken.append(f"{exercise}: {way}")
     for name, function in functions.items():
         for exercise, items in exercises.items():
             arguments = next(iter(items.values()))[0][0]
             telling = {item: calls for item, calls in items.items() if varies(calls)}
             for way, found in ways(name, function, arguments):
                 attempt(exercise, way, found, telling, SECONDS)
-    print(json.dumps([len(functions), tried, right]), file=said, flush=True)
+    print(json.dumps([len(functions), tried, right, mistaken]), file=said, flush=True)
 
 
 if __name__ == "__main__":

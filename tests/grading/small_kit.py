@@ -29,8 +29,8 @@ function = "placement"
 id = "by-slot"
 title = "By slot"
 points = 6
-values = [[0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 1]]
-arguments = [["n1 slots=4", 3, "slot"], ["n1 slots=4\\nn2 slots=4", 8, "slot"]]
+values = [0, 1]
+arguments = [["n1 slots=4", 3, "slot"], ["n1 slots=4\\nn2 slots=4", 4, "slot"]]
 
 [[exercise]]
 id = "bcast_linear"
@@ -58,7 +58,7 @@ id = "text"
 title = "Explanation"
 points = 15
 """
-WRONG = "def placement(hostfile, ranks, order):\n    return ['n2'] * ranks"
+WRONG = "def placement(hostfile, rank, policy):\n    return 'n2'"
 
 
 ANSWERS = ("placement", "bcast_linear", "by_distance")

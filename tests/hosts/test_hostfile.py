@@ -11,7 +11,6 @@ from mpilab.hosts.hostfile import FOLDER, Host, host_changes, parse, placement, 
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
 from tests.conftest import WITHOUT_MPIRUN
-from tests.right_answers import answers_of
 
 
 def test_hosts_are_read_with_their_slots_limits_and_groups():
@@ -91,9 +90,8 @@ def test_every_hostfile_of_the_kit_can_be_read_and_is_told_of():
 
 
 def test_ranks_are_placed_on_the_hosts_of_a_text():
-    place_ranks = answers_of("00-first-contact").place_ranks
-    assert place_ranks("n1 slots=4\nn2 slots=2\n", 6, "node") == [0, 1, 0, 1, 0, 0]
-    assert place_ranks("a\nb\na\n", 2, "seq") == [0, 1]
+    assert parse("n1 slots=4\nn2 slots=2\n").placement(6, "node") == [0, 1, 0, 1, 0, 0]
+    assert parse("a\nb\na\n").placement(2, "seq") == [0, 1]
 
 
 def test_by_slot_a_host_is_filled_before_the_next():

@@ -1,4 +1,4 @@
-"""The formulas with which labs 02, 03 and 05 compare answers, against counting."""
+"""The formulas with which labs 00, 01, 02, 03 and 05 compare answers, against counting."""
 
 from collections import Counter
 
@@ -10,9 +10,21 @@ from mpilab.algorithms.algorithm import counts
 from mpilab.algorithms.remapping import placement
 from mpilab.cases.distribution import distribution
 from mpilab.errors import InputError
+from mpilab.hosts.hostfile import parse
 from tests.right_answers import answers_of
 
 POWERS = (1, 2, 4, 8, 16)
+
+
+@pytest.mark.parametrize("policy", ["slot", "node"])
+@pytest.mark.parametrize(
+    "slots", [(1,), (4, 4, 4), (4, 2), (1, 2, 3), (3, 1, 2, 3), (2, 5, 5, 1, 9, 2), (0, 2, 1)]
+)
+def test_the_host_of_a_rank_is_that_in_the_list_of_all_ranks(slots, policy):
+    text = "\n".join(f"n{host} slots={number}" for host, number in enumerate(slots, 1))
+    place_rank = answers_of("00-first-contact").place_rank
+    listed = parse(text).placement(sum(slots), policy)
+    assert [place_rank(text, rank, policy) for rank in range(sum(slots))] == listed
 
 
 @pytest.mark.parametrize("name", algorithms("allgather"))
@@ -77,6 +89,8 @@ def test_the_requests_for_a_file_are_those_for_its_elements(method):
 
 
 def test_unknown_names_are_refused():
+    with pytest.raises(InputError, match="rank 4: there are 4 slots; give a rank below"):
+        answers_of("00-first-contact").place_rank("n1 slots=4", 4, "node")
     with pytest.raises(InputError, match="'rign': unknown; write one of"):
         answers_of("02-allgather").costs("rign", 4, 8)
     for algorithm, order in (("bruck", "RR"), ("ring", "rr")):

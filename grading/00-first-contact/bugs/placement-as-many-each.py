@@ -1,7 +1,5 @@
 # Fault: takes it that every host has as many slots as the first one.
-def placement(hostfile, ranks, policy):
-    """Return the host of each rank, by its number."""
+def placement(hostfile, rank, policy):
+    """Return the number of the host of a rank."""
     slots = [int(line.split("slots=")[1]) for line in hostfile.splitlines()]
-    if policy == "node":
-        return [rank % len(slots) for rank in range(ranks)]
-    return [rank // slots[0] for rank in range(ranks)]
+    return rank % len(slots) if policy == "node" else rank // slots[0]
