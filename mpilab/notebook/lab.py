@@ -19,7 +19,7 @@ from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank, stripped
 from mpilab.grading.release import solutions
 from mpilab.judging import agreement, judge, rubric
-from mpilab.judging.calls import call
+from mpilab.judging.calls import call, limited
 from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict
 from mpilab.kernels import simgrid
 from mpilab.kernels.symbols import forbidden
@@ -91,6 +91,7 @@ def _file(folder: str | Path, lab: str) -> Path:
 
 
 LIMIT_S, WORK_S, STANDSTILL_S = 60.0, 1.0, 0.5
+CALL_S, CALL_BYTES = 10.0, 1 << 30  # of a call of a Python answer
 
 
 @dataclass(frozen=True)
@@ -398,6 +399,9 @@ def _check_function(
 ) -> ExerciseVerdict:
     if not callable(answer):
         raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
+    # It runs in the notebook's own process: without limits, a list of all ranks of a large cluster
+    # would take all memory of the student's machine.
+    answer = limited(answer, CALL_S, CALL_BYTES)
     returned = {arguments: call(answer, arguments) for arguments in judge.calls(exercise)}
     return judge.judge_function(exercise, returned)
 

@@ -13,6 +13,7 @@ from c_kernels import build
 from mpilab.cluster.engines import ASLEEP, TICKS_S, Cluster
 from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
 from mpilab.errors import InputError
+from mpilab.judging.verdict import FAIL
 from mpilab.measure.dataset import processor
 from mpilab.notebook import lab, session
 from mpilab.notebook.lab import predict
@@ -497,3 +498,14 @@ def test_a_prediction_stays_in_the_notebook_and_papermill_shows_it_beside_the_an
         "You predicted: ✓ 30 arrows\nWhat happens:  6 times 5",
         "You predicted: (nothing written)\nWhat happens:  not asked",
     ]
+
+
+def test_an_answer_that_lists_all_ranks_of_a_large_cluster_does_not_take_all_memory(monkeypatch):
+    def placement(hostfile, rank, policy):
+        slots = [int(line.split("slots=")[1]) for line in hostfile.splitlines()]
+        return [host for host, number in enumerate(slots) for _ in range(number)][rank]
+
+    monkeypatch.setattr(lab, "CALL_BYTES", 64 << 20)
+    checked = lab.Lab("00-first-contact").check("placement", placement)
+    assert {item.outcome for item in checked.verdict.items} == {FAIL}
+    assert "out of memory; does it make a list as long as an argument" in repr(checked)
