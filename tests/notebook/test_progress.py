@@ -79,7 +79,8 @@ def test_a_written_answer_is_done_and_one_that_can_be_checked_is_not_until_it_wa
 
 def test_a_python_answer_follows_its_check_until_it_is_changed(folder, define):
     right = solutions(SOURCE)["placement"]
-    wrong = right.replace("return order[:ranks]", "return order[:1]")
+    wrong = right.replace("if rank < free:", "if rank <= free:")
+    assert wrong != right
     checks = lab.Lab(LAB)
     answer(folder, placement=wrong)
     assert not checks.check("placement", define("placement", wrong)).passed
