@@ -638,7 +638,7 @@ def _tell_handout(done: Any) -> None:
         )
     for file, asking, calling in done.revealed:
         print(
-            f"an answer is in the handout: src_c/{file}, for which {asking} asks, because {calling}"
+            f"still in the handout: src_c/{file}, for which {asking} asks, because {calling}"
             f" calls it; to keep it back, release {calling} once {asking} has been handed in",
             file=sys.stderr,
         )
