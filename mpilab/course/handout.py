@@ -263,7 +263,7 @@ class Handout:
     labs      all labs in the handout
     kept      files that had been changed since they were handed out, and stay as they are; for
               some, a new version lies beside them as NAME.new.EXT
-    revealed  answers of a lab in the handout that stay because another lab in it calls them: (file
+    revealed  kernels that a lab asks for and that stay because another lab here calls them: (file
               below src_c, the lab that asks for it, the lab that calls it)
     """
 

@@ -9,14 +9,9 @@ hides the rest of mpilab because mpilab contains the answers.
 
 import json
 import re
-import resource
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from functools import wraps
 from numbers import Rational
 from pathlib import Path
 from typing import Any
@@ -31,54 +26,6 @@ def call(function: Callable[..., object], arguments: Iterable[Any]) -> dict[str,
         raise
     except BaseException as error:  # SystemExit too: the student is told whatever it raises
         return {"error": _told(error)}
-
-
-def limited(
-    function: Callable[..., object], seconds: float, more_bytes: int
-) -> Callable[..., object]:
-    """`function`, for a process that has other work: a call raises TimeoutError after `seconds`,
-    and MemoryError if it needs `more_bytes` more than the process has now.
-
-    Time is limited in the main thread only, where signals are handled.
-    """
-
-    @wraps(function)
-    def run(*arguments: Any) -> object:
-        with _time_limit(seconds), _memory_limit(more_bytes):
-            return function(*arguments)
-
-    return run
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"not done after {seconds:g} s; does it go through all of something?")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _memory_limit(more_bytes: int) -> Iterator[None]:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    before, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = pages * resource.getpagesize() + more_bytes
-    lower = [limit for limit in (before, most) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([wanted, *lower]), most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
 ALLOWED = "a graded Python answer can use the standard library and numpy"

@@ -6,9 +6,14 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import resource
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import wraps
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,7 +24,7 @@ from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank, stripped
 from mpilab.grading.release import solutions
 from mpilab.judging import agreement, judge, rubric
-from mpilab.judging.calls import call, limited
+from mpilab.judging.calls import call
 from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict
 from mpilab.kernels import simgrid
 from mpilab.kernels.symbols import forbidden
@@ -404,6 +409,54 @@ def _check_function(
     answer = limited(answer, CALL_S, CALL_BYTES)
     returned = {arguments: call(answer, arguments) for arguments in judge.calls(exercise)}
     return judge.judge_function(exercise, returned)
+
+
+def limited(
+    function: Callable[..., object], seconds: float, more_bytes: int
+) -> Callable[..., object]:
+    """`function`, for a process that has other work: a call raises TimeoutError after `seconds`,
+    and MemoryError if it needs `more_bytes` more than the process has now.
+
+    Time is limited in the main thread only, where signals are handled.
+    """
+
+    @wraps(function)
+    def run(*arguments: Any) -> object:
+        with _time_limit(seconds), _memory_limit(more_bytes):
+            return function(*arguments)
+
+    return run
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds:g} s; does it go through all of something?")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _memory_limit(more_bytes: int) -> Iterator[None]:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + more_bytes
+    lower = [limit for limit in (before, most) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min([wanted, *lower]), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
 # Predictions. A student writes one into the source of a cell, so it is part of the notebook: it

@@ -2,11 +2,8 @@
 
 import json
 import math
-import resource
-import signal
 import subprocess
 import sys
-import threading
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,7 +12,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.judging import calls as calls_program
-from mpilab.judging.calls import call, call_answer, limited
+from mpilab.judging.calls import call, call_answer
 from mpilab.judging.judge import calls, judge_function, same, trusted
 from mpilab.judging.rubric import Exercise, Item
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
@@ -125,33 +122,6 @@ def test_an_error_as_long_as_a_forged_record_likes_is_cut():
     ).items
     assert item.outcome == FAIL and item.reason.startswith("add(1, 2) raised AAA")
     assert len(item.reason) < 1100
-
-
-def test_a_limited_call_ends_in_time_and_within_its_memory():
-    def endless():
-        while True:
-            pass
-
-    limits = resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)
-    assert call(limited(endless, 0.05, 1 << 30), []) == {
-        "error": "TimeoutError: not done after 0.05 s; does it go through all of something?"
-    }
-    long_list = limited(lambda ranks: [0 for _ in range(ranks)], 60, 64 << 20)
-    assert call(long_list, [10**12]) == {
-        "error": "MemoryError: out of memory; does it make a list as long as an argument is large?"
-    }
-    assert call(long_list, [3]) == {"value": [0, 0, 0]}
-    assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)) == limits
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-
-
-def test_outside_of_the_main_thread_memory_alone_is_limited():
-    found = []
-    limit = limited(lambda ranks: [0] * ranks, 60, 64 << 20)
-    thread = threading.Thread(target=lambda: found.append([call(limit, [n]) for n in (2, 10**12)]))
-    thread.start()
-    thread.join()
-    assert found[0][0] == {"value": [0, 0]} and found[0][1]["error"].startswith("MemoryError: out")
 
 
 def test_an_interrupt_is_not_the_functions():

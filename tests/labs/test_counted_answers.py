@@ -1,4 +1,4 @@
-"""The formulas with which labs 00, 01, 02, 03 and 05 compare answers, against counting."""
+"""The formulas with which labs 00, 02, 03 and 05 compare answers, against counting."""
 
 from collections import Counter
 

@@ -2,6 +2,9 @@
 
 import os
 import re
+import resource
+import signal
+import threading
 import time
 
 import nbformat
@@ -13,10 +16,11 @@ from c_kernels import build
 from mpilab.cluster.engines import ASLEEP, TICKS_S, Cluster
 from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
 from mpilab.errors import InputError
+from mpilab.judging.calls import call
 from mpilab.judging.verdict import FAIL
 from mpilab.measure.dataset import processor
 from mpilab.notebook import lab, session
-from mpilab.notebook.lab import predict
+from mpilab.notebook.lab import limited, predict
 
 CHECKS = """
 lab = "99-test"
@@ -498,6 +502,33 @@ def test_a_prediction_stays_in_the_notebook_and_papermill_shows_it_beside_the_an
         "You predicted: ✓ 30 arrows\nWhat happens:  6 times 5",
         "You predicted: (nothing written)\nWhat happens:  not asked",
     ]
+
+
+def test_a_limited_call_ends_in_time_and_within_its_memory():
+    def endless():
+        while True:
+            pass
+
+    limits = resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)
+    assert call(limited(endless, 0.05, 1 << 30), []) == {
+        "error": "TimeoutError: not done after 0.05 s; does it go through all of something?"
+    }
+    long_list = limited(lambda ranks: [0 for _ in range(ranks)], 60, 64 << 20)
+    assert call(long_list, [10**12]) == {
+        "error": "MemoryError: out of memory; does it make a list as long as an argument is large?"
+    }
+    assert call(long_list, [3]) == {"value": [0, 0, 0]}
+    assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)) == limits
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_outside_of_the_main_thread_memory_alone_is_limited():
+    found = []
+    limit = limited(lambda ranks: [0] * ranks, 60, 64 << 20)
+    thread = threading.Thread(target=lambda: found.append([call(limit, [n]) for n in (2, 10**12)]))
+    thread.start()
+    thread.join()
+    assert found[0][0] == {"value": [0, 0]} and found[0][1]["error"].startswith("MemoryError: out")
 
 
 def test_an_answer_that_lists_all_ranks_of_a_large_cluster_does_not_take_all_memory(monkeypatch):
