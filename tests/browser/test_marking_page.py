@@ -18,6 +18,12 @@ from mpilab.grading.gradebook import Gradebook, effective
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
+# Waits in the page: its policy forbids page.wait_for_function, which evaluates text in the page.
+COMMENTED = """async (text) => {
+    while (![...known.values()].some((item) => item.comment === text))
+        await new Promise(requestAnimationFrame);
+}"""
+
 
 @pytest.fixture
 def served(tmp_path):
@@ -271,7 +277,7 @@ def test_shortcuts_are_those_of_the_keyboard_at_hand(page, of_the_lab):
     anna.get_by_label("Comment").fill("rounds only")
     anna.locator("input").press("Enter")
     # The points are saved first, then the comment: the page says the same of both.
-    page.wait_for_function("[...known.values()].some((item) => item.comment === 'rounds only')")
+    page.evaluate(COMMENTED, "rounds only")
     for key in ("¡", "&"):
         ben.locator("input").focus()
         ben.get_by_label("Comment").fill("")
