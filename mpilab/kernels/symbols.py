@@ -157,7 +157,7 @@ _HANDLES = (
     r"OMPI_C_MPI_(COMM|TYPE)_(NULL_COPY|NULL_DELETE|DUP)_FN|"  # for attributes
     r"smpi_MPI_\w+|smpi_process_comm_self"  # SMPI
 )
-_OURS = "mpilab_(tuning|place)"  # the kernel's tuning parameters, and where it runs
+_OURS = "mpilab_(tuning|place|copied)"  # its tuning parameters, where it runs, local copies
 
 
 def oddities(object_file: Path | str) -> list[str]:

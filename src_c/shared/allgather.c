@@ -20,9 +20,9 @@ MPILAB_ALLGATHER(shared)
     int err = mpilab_shared_of(comm, &shared);
     if (err == MPI_SUCCESS && shared.size == 0)
         return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    if (err == MPI_SUCCESS && sendbuf != MPI_IN_PLACE)
-        err = mpilab_copy(sendbuf, sendcount, sendtype,
-                          block(recvbuf, shared.rank, recvcount, recvtype), recvcount, recvtype);
+    if (err == MPI_SUCCESS)
+        err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                              shared.rank);
     if (err == MPI_SUCCESS)
         err = mpilab_open_stream(recvbuf, (MPI_Aint)shared.size * recvcount, recvtype, 1, &blocks);
     if (err != MPI_SUCCESS)

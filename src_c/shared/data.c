@@ -30,22 +30,6 @@ int mpilab_shared_for_reduction(MPI_Comm comm, MPI_Datatype datatype, struct mpi
     return err;
 }
 
-int mpilab_copy(const void *from, int fromcount, MPI_Datatype fromtype, void *to, int tocount,
-                MPI_Datatype totype)
-{
-    int from_dense, to_dense, bytes, unused;
-    int err = mpilab_element(fromtype, &bytes, &from_dense);
-    if (err == MPI_SUCCESS)
-        err = mpilab_element(totype, &unused, &to_dense);
-    if (err != MPI_SUCCESS)
-        return err;
-    if (!from_dense || !to_dense)
-        return copy_local(from, fromcount, fromtype, to, tocount, totype);
-    if (fromcount > 0)
-        memcpy(to, from, (size_t)fromcount * (size_t)bytes);
-    return MPI_SUCCESS;
-}
-
 int mpilab_open_stream(const void *buffer, MPI_Aint count, MPI_Datatype datatype, int is_read,
                        struct mpilab_stream *stream)
 {

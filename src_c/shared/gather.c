@@ -57,8 +57,6 @@ MPILAB_GATHER(shared)
         return MPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     if (shared.rank != root)
         return give(&shared, sendbuf, sendcount, sendtype);
-    if (sendbuf != MPI_IN_PLACE)
-        err = mpilab_copy(sendbuf, sendcount, sendtype, block(recvbuf, root, recvcount, recvtype),
-                          recvcount, recvtype);
+    err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
     return err == MPI_SUCCESS ? collect(&shared, recvbuf, recvcount, recvtype) : err;
 }

@@ -67,10 +67,6 @@ int mpilab_open_stream(const void *buffer, MPI_Aint count, MPI_Datatype datatype
                        struct mpilab_stream *stream);
 int mpilab_close_stream(struct mpilab_stream *stream, int is_written);
 
-/* Copy data within this rank. */
-int mpilab_copy(const void *from, int fromcount, MPI_Datatype fromtype, void *to, int tocount,
-                MPI_Datatype totype);
-
 /* The bytes of the segment that begins at byte `at`. */
 static inline size_t mpilab_segment(MPI_Aint length, MPI_Aint at)
 {

@@ -59,8 +59,6 @@ MPILAB_SCATTER(shared)
         return MPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     if (shared.rank != root)
         return take(&shared, recvbuf, recvcount, recvtype, root);
-    if (recvbuf != MPI_IN_PLACE)
-        err = mpilab_copy(block(sendbuf, root, sendcount, sendtype), sendcount, sendtype, recvbuf,
-                          recvcount, recvtype);
+    err = take_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
     return err == MPI_SUCCESS ? hand_out(&shared, sendbuf, sendcount, sendtype) : err;
 }

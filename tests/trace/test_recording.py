@@ -564,6 +564,40 @@ def test_sites_of_what_is_not_there_have_no_line(tmp_path):
     assert lines_of(str(tmp_path / "gone.so"), ()) == ()
 
 
+# A message to oneself would take the place of one that is under way.
+COPIES = """
+    const char under_way[] = "under way", own[] = "my own...";
+    char copy[sizeof own], last[sizeof own];
+    MPI_Datatype same;
+    MPI_Request request;
+    MPI_Type_dup(MPI_CHAR, &same);
+    MPI_Isend(under_way, 9, MPI_CHAR, 0, TAG, MPI_COMM_SELF, &request);
+    copy_local(own, 9, {}, copy, 9, {});
+    MPI_Recv(last, 9, MPI_CHAR, 0, TAG, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Type_free(&same);
+    if (memcmp(copy, under_way, 9) == 0)
+        return MPI_ERR_OTHER;
+    if (memcmp(copy, own, 9) != 0 || memcmp(last, under_way, 9) != 0)
+        return MPI_ERR_UNKNOWN;"""
+SENT, COPIED = 16, 0  # MPI_ERR_OTHER, MPI_SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("types", "record", "how"),
+    [
+        (("MPI_CHAR", "MPI_CHAR"), False, COPIED),
+        (("MPI_CHAR", "MPI_CHAR"), True, SENT),
+        (("same", "same"), False, SENT),  # it might have holes
+        (("MPI_CHAR", "same"), False, SENT),
+    ],
+)
+def test_a_copy_is_a_message_to_oneself_only_where_it_must_be(tmp_path, types, record, how):
+    library = build_kernels(tmp_path, {"copies": COPIES.format(*types)})
+    result = run(library, "copies", ranks=1, record=record)
+    assert [output.returned for output in result.outputs] == [how]
+
+
 # --- What is not a recording
 
 

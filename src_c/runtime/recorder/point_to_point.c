@@ -1,6 +1,8 @@
 /* Point-to-point calls. Each wrapper writes a record, makes the call, and completes the record. In
  * strict mode a standard send becomes a synchronous one. */
+#include "mpilab.h"
 #include "recorder.h"
+#include <string.h>
 
 int64_t status_bytes(const MPI_Status *status)
 {
@@ -181,4 +183,20 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int des
     const int err = PMPI_Sendrecv_replace(buffer, count, datatype, dest, sendtag, source, recvtag,
                                           comm, status);
     return end_exchange(sent, received, comm, status, err);
+}
+
+/* A message to oneself takes 0.1 to 0.4 µs more than this. */
+int mpilab_copied(const void *from, int fromcount, MPI_Datatype fromtype, void *to, int tocount,
+                  MPI_Datatype totype)
+{
+    int integers, addresses, datatypes, combiner, bytes;
+    MPI_Aint lower_bound, extent;
+    if (recorder_is_on() || fromtype != totype || fromcount <= 0 || fromcount > tocount ||
+        PMPI_Type_get_envelope(fromtype, &integers, &addresses, &datatypes, &combiner) !=
+            MPI_SUCCESS ||
+        combiner != MPI_COMBINER_NAMED || PMPI_Type_size(fromtype, &bytes) != MPI_SUCCESS ||
+        PMPI_Type_get_extent(fromtype, &lower_bound, &extent) != MPI_SUCCESS || bytes != extent)
+        return 0;
+    memcpy(to, from, (size_t)fromcount * (size_t)bytes);
+    return 1;
 }
