@@ -46,7 +46,7 @@ Each point is run and compared before it is timed.
 SWEEP_EPILOG = """\
 By default, a point is timed a quarter as often as in OMB (1000 times after 100 untimed calls; above
 8 KiB, 100 after 10), divided by the number of ranks that share a core, but at least 20 times after
-3. To match OMB: --repetitions 1000 --warmup 100.
+20, or after 3 if ranks share cores. To match OMB: --repetitions 1000 --warmup 100.
 """
 LEARN_DESCRIPTION = """\
 Time our kernels on the hosts of a cluster description, and learn which one to use for each number

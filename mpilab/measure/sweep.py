@@ -42,6 +42,8 @@ MPI_T, MCA = "mpi_t", "mca"
 OMB_SHORT, OMB_LONG, LONG_BYTES = (1000, 100), (100, 10), 8192
 # OMB computes a mean; a median and its confidence interval need fewer repetitions.
 FRACTION, LEAST_REPETITIONS, LEAST_WARMUP = 4, 20, 3
+# The first calls with 512 KiB in new buffers take 1.7 times as long as the 15th and later ones.
+LEAST_WARMUP_ALONE = 20
 
 # The plan of a sweep: its options, its points, and how often each one is timed.
 
@@ -50,12 +52,14 @@ def times_of(bytes: int, ranks: int, cores: int | None = None) -> tuple[int, int
     """Default (repetitions, warm-up) for a message of `bytes` bytes.
 
     A quarter of OMB's (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that
-    share a core, but at least 20 and 3.
+    share a core, but at least 20 and 20, or 3 untimed calls if ranks share cores.
     """
     cores = cores or len(os.sched_getaffinity(0))
-    divisor = FRACTION * -(-ranks // cores)
+    sharing = -(-ranks // cores)
     repetitions, warmup = OMB_LONG if bytes > LONG_BYTES else OMB_SHORT
-    return max(LEAST_REPETITIONS, repetitions // divisor), max(LEAST_WARMUP, warmup // divisor)
+    least = LEAST_WARMUP_ALONE if sharing == 1 else LEAST_WARMUP
+    divisor = FRACTION * sharing
+    return max(LEAST_REPETITIONS, repetitions // divisor), max(least, warmup // divisor)
 
 
 def cores_of(hosts: object = None) -> int:
@@ -301,7 +305,7 @@ def sweep(
                 do not segment a message by default.
     repetitions, warmup   timed calls, and untimed calls before them. Default: a quarter of OMB's
                 (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that share a
-                core, but at least 20 and 3.
+                core, but at least 20 and 20, or 3 untimed calls if ranks share cores.
     out         a CSV file, written point by point. If it exists, with the same options, only the
                 missing points run. More ranks, sizes and algorithms may be added.
     choose      how Open MPI's algorithms are selected: "mpi_t", in a running program (since Open
