@@ -70,7 +70,7 @@ def exchange(where: str) -> float:
     by grid: in each of its rows, all ranks exchange blocks of the same size."""
     grid = int(where.partition(" ")[0])
     size = 8 * 2048**2 // grid**3
-    scattered = seconds("scatter_linear", f"flat-{grid**2}x1", grid * size)
+    scattered = seconds("scatter_linear_nb", f"flat-{grid**2}x1", grid * size)
     return scattered / seconds("alltoallv_pairwise", f"flat-{grid}x1", size)
 
 

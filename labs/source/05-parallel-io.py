@@ -1375,7 +1375,7 @@ agrees.answer(
 # and all ranks share one memory. What differs on a cluster are the requests, for which you have models, and the
 # messages afterwards, which SimGrid can simulate. (It can't simulate files.) A matrix of 2048 × 2048 doubles, 32 MiB:
 #
-# - *rank 0* reads it, and sends each rank its block;
+# - *rank 0* reads it, and sends each rank its block, all of them at once;
 # - *two-phase*, with all ranks as aggregators: each reads 1/P of the matrix, which is whole rows.
 #   These are for the $\sqrt P$ ranks of one row of the grid, so within each row of the grid all
 #   ranks exchange blocks of the same size. The rows of the grid don't disturb each other, so one of
@@ -1383,8 +1383,8 @@ agrees.answer(
 #
 # Every rank is on a host of its own, with a link of 100 Gbit/s. The dotted lines are Hockney's model of the same
 # messages: $(P - 1)(\alpha + \beta\, 8N^2 / P)$ for rank 0, and $(\sqrt P - 1)(\alpha + \beta\, 8N^2 / P^{3/2})$ for
-# the exchange. For rank 0 on 1,024 ranks it is too high: blocks of 32 KiB are sent without waiting for the receiver,
-# so the start-ups overlap.
+# the exchange. For rank 0 it is too high on 256 ranks and more: the sends are non-blocking, so their start-ups
+# overlap.
 
 # %%
 N = 2048
@@ -1416,9 +1416,9 @@ predicted = {"rank 0": {}, "two-phase": {}}
 try:
     for grid in GRIDS:
         P, size = grid**2, 8 * N**2 // grid**3  # bytes of a block of the exchange
-        afterwards["rank 0"][P] = simulated_seconds("scatter_linear", P, grid * size)
+        afterwards["rank 0"][P] = simulated_seconds("scatter_linear_nb", P, grid * size)
         afterwards["two-phase"][P] = simulated_seconds("alltoallv_pairwise", grid, size)
-        predicted["rank 0"][P] = models.cost("scatter", "linear", P, grid * size, LINK)
+        predicted["rank 0"][P] = models.cost("scatter", "linear_nb", P, grid * size, LINK)
         predicted["two-phase"][P] = (grid - 1) * LINK.time(size)
     title = f"Messages after reading {N} × {N} doubles, simulated"
     show(seconds_on_ranks(afterwards, title, predicted))

@@ -1,64 +1,16 @@
-"""What a handout of all labs knowingly offers of its exercises, and what is tried to find more.
+"""What a handout of all labs has that comes near an answer, and what is tried to find one."""
 
-docs/instructors.md has the same table, and test_handout_answers.py compares the two.
-"""
-
-from collections import Counter
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Offer:
-    """An exercise, points of which can be had from the handout.
-
-    exercise   "LAB/ID"
-    by         what offers them: for a kernel, a file below src_c
-    why        why it stays
-    """
-
-    exercise: str
-    points: int
-    by: str
-    why: str
-
-
-# In C: an exercise, and the file below src_c that has its loop.
-IN_C = (
-    Offer(
-        "00-first-contact/bcast_linear",
-        20,
-        "scatter/linear.c",
-        "a scatter, which lab 05 calls, has the same six lines but for the block that it sends; "
-        "the text of the exercise says in words what they do",
-    ),
-)
 # Asked for, but kept, since another lab calls it: it answers nothing, as all its work is done in
 # src_c/common/tree, which no answer can call.
 KEPT = ("bcast/binomial.c",)
 # The items of lab 05's views need block-cyclic ones, which the withheld CYCLIC can do alone.
 CYCLIC, PLAIN = "common/matrix/cyclic_view.h", "common/matrix/views.c"
 
-# Values that ADAPTERS, or a function by itself, return. A grader's sandbox has no mpilab to call.
-#
 # What the kit counts, message by message or element by element, and the ranks that it places one by
 # one, are asked for such large numbers, too, that only a formula gives them. What it computes in
 # closed form, the cost until the last rank has a message, is not asked for: but the mean over the
 # ranks, and the cost with handshakes.
-IN_PYTHON: tuple[Offer, ...] = ()
-
-
-def table() -> str:
-    """The table in docs/instructors.md, with the points of each lab below it."""
-    rows = ["| exercise | points | offered by | why it stays |", "|---|---:|---|---|"]
-    points: Counter[str] = Counter()
-    for offer in (*IN_C, *IN_PYTHON):
-        by = f"`src_c/{offer.by}`" if offer.by.endswith(".c") else offer.by
-        rows.append(f"| {offer.exercise} | {offer.points} | {by} | {offer.why} |")
-        points[offer.exercise[:2]] += offer.points
-    each = ", ".join(f"{count} in lab {lab}" for lab, count in sorted(points.items()))
-    return "\n".join([*rows, "", f"Of 100 points each: {each}."])
-
-
+#
 # Expressions in what a handout offers, with the arguments of an exercise: calls of functions and
 # methods, one after another, and what turns the arguments into theirs. No loop counts messages or
 # requests, and none searches with a public check: a student who writes one has done the exercise in

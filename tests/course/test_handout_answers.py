@@ -16,7 +16,7 @@ from mpilab.grading.release import solution_lines, solutions
 from mpilab.judging import rubric
 from mpilab.kernels import build
 from mpilab.util.kit import ROOT
-from tests.course.offered import ADAPTERS, CYCLIC, IN_C, IN_PYTHON, KEPT, PLAIN, table
+from tests.course.offered import ADAPTERS, CYCLIC, KEPT, PLAIN
 
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml"))
 RUBRICS = {lab: rubric.load(ROOT / "grading" / lab / "rubric.toml") for lab in LABS}
@@ -25,6 +25,9 @@ SHARED = {
     "fits = max(1, buffer // ELEMENT_BYTES)",
     "total = spread.rows * spread.columns",
 }
+
+# A loop of six lines over the other ranks: a gather, whose root receives, has most of its tokens.
+SHORT = {"bcast_linear"}
 
 
 @pytest.fixture(scope="module")
@@ -122,17 +125,9 @@ def test_no_file_has_most_of_a_c_answer_under_other_names(lab, files):
         for name, exercise, source in references_of(lab, assignment.rubric)
         if assignment.rubric.exercise(exercise).kind == rubric.KERNEL
     ]
-    listed = {offer.exercise: offer for offer in IN_C}
     for name, exercise, stub, source in references:
         share, file = most_of(source, stub, files)
-        if f"{lab}/{exercise}" in listed:
-            offer = listed[f"{lab}/{exercise}"]
-            assert (file, offer.points) == (
-                f"src_c/{offer.by}",
-                RUBRICS[lab].exercise(exercise).points,
-            )
-        else:
-            assert share < 0.75, (name, file)
+        assert share < (0.85 if exercise in SHORT else 0.75), (name, file)
         renamed = source.replace("rank", "r").replace("size", "n").replace("err", "e")
         assert most_of(source, "", answers_of({"renamed.c": renamed}))[0] > 0.8
     assert references
@@ -184,7 +179,7 @@ def looked_up(handed_out):
     return functions, tried, found
 
 
-def test_only_the_points_in_the_list_can_be_looked_up(handed_out, require_tool):
+def test_no_points_can_be_looked_up(handed_out, require_tool):
     require_tool("bwrap")
     functions, tried, found = looked_up(handed_out)
     assert functions > 1500
@@ -192,21 +187,7 @@ def test_only_the_points_in_the_list_can_be_looked_up(handed_out, require_tool):
     planted = found.pop("02-allgather/cost_model")  # nothing else finds it
     assert planted.pop("planted") == planted.pop("Planted(…).look_up") != set()
     assert planted == {}
-    points = {
-        exercise: sum(
-            item.points
-            for item in RUBRICS[exercise.split("/")[0]].exercise(exercise.split("/")[1]).items
-            if item.id in set().union(*by_way.values())
-        )
-        for exercise, by_way in found.items()
-    }
-    assert points == {offer.exercise: offer.points for offer in IN_PYTHON}, found
-
-
-def test_the_list_in_the_guide_is_this_one():
-    guide = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
-    between = guide.split("<!-- offered: begin -->\n")[1].split("\n<!-- offered: end -->")[0]
-    assert between == table(), f"write into docs/instructors.md:\n{table()}"
+    assert found == {}
 
 
 def test_views_of_block_cyclic_parts_are_not_in_a_handout_and_all_points_need_them(handed_out):
