@@ -34,6 +34,17 @@ int64_t typed_bytes(int count, MPI_Datatype datatype)
     return (int64_t)count * size;
 }
 
+int64_t dense_bytes(int count, MPI_Datatype datatype)
+{
+    int integers, addresses, datatypes, combiner = MPI_COMBINER_DUP, size = 0;
+    MPI_Aint lower_bound, extent = 0;
+    /* What a derived type covers can be in several pieces, and is unknown in SMPI. */
+    PMPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner);
+    PMPI_Type_size(datatype, &size);
+    PMPI_Type_get_extent(datatype, &lower_bound, &extent);
+    return combiner == MPI_COMBINER_NAMED && extent == size ? (int64_t)count * size : 0;
+}
+
 static void add(MPI_Datatype handle, const struct mpilab_record *record)
 {
     if (used == room) {

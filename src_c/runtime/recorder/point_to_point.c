@@ -189,14 +189,11 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int des
 int mpilab_copied(const void *from, int fromcount, MPI_Datatype fromtype, void *to, int tocount,
                   MPI_Datatype totype)
 {
-    int integers, addresses, datatypes, combiner, bytes;
-    MPI_Aint lower_bound, extent;
-    if (recorder_is_on() || fromtype != totype || fromcount <= 0 || fromcount > tocount ||
-        PMPI_Type_get_envelope(fromtype, &integers, &addresses, &datatypes, &combiner) !=
-            MPI_SUCCESS ||
-        combiner != MPI_COMBINER_NAMED || PMPI_Type_size(fromtype, &bytes) != MPI_SUCCESS ||
-        PMPI_Type_get_extent(fromtype, &lower_bound, &extent) != MPI_SUCCESS || bytes != extent)
+    if (recorder_is_on() || fromtype != totype || fromcount <= 0 || fromcount > tocount)
         return 0;
-    memcpy(to, from, (size_t)fromcount * (size_t)bytes);
+    const int64_t bytes = dense_bytes(fromcount, fromtype);
+    if (bytes == 0)
+        return 0;
+    memcpy(to, from, (size_t)bytes);
     return 1;
 }

@@ -114,6 +114,9 @@ int place_split_by_node(MPI_Comm comm, int has_part, int order, MPI_Comm *born);
 void datatypes_clear(void);
 void datatypes_mark_leaks(void);
 int64_t typed_bytes(int count, MPI_Datatype datatype);
+/* The same if the elements lie in memory as they are sent, without holes, and the datatype is one of
+ * MPI's own; otherwise 0. */
+int64_t dense_bytes(int count, MPI_Datatype datatype);
 
 /* --- requests.c: from a request handle to the record of the call that made it */
 struct pending {

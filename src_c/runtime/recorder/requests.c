@@ -59,18 +59,13 @@ static uint64_t checksum_of(const struct pending *entry)
 void request_sends(struct pending *entry, const void *buffer, int count, MPI_Datatype datatype,
                    int dest)
 {
-    int numbers, addresses, types, combiner = MPI_COMBINER_DUP, size = 0;
-    MPI_Aint lower_bound, extent = 0;
     if (!recorder_is_strict() || count <= 0 || dest == MPI_PROC_NULL)
         return;
-    /* What a derived type covers can be in several pieces, and is unknown in SMPI. */
-    PMPI_Type_get_envelope(datatype, &numbers, &addresses, &types, &combiner);
-    PMPI_Type_size(datatype, &size);
-    PMPI_Type_get_extent(datatype, &lower_bound, &extent);
-    if (combiner != MPI_COMBINER_NAMED || extent != size)
+    const int64_t bytes = dense_bytes(count, datatype);
+    if (bytes == 0)
         return;
     entry->sent = buffer;
-    entry->sent_bytes = (size_t)count * (size_t)size;
+    entry->sent_bytes = (size_t)bytes;
 }
 
 void request_started(struct pending *entry)
